@@ -292,6 +292,27 @@ def test_answers_that_reached_the_client_had_no_bad_way_back():
     assert "way back" not in line
 
 
+@pytest.mark.parametrize(
+    ("server", "port", "start_s", "raced"),
+    [
+        ("2001:db8::2", 80, 1.3, True),
+        ("2001:db8::2", 81, 1.3, False),
+        ("2001:db8::2", 80, 4, False),
+        ("203.0.113.7", 80, 1.3, False),
+    ],
+)
+def test_the_slower_of_two_ip_versions_is_dropped(server, port, start_s, raced):
+    # RFC 8305: the next address is tried after 250 ms, and the first that answers is kept.
+    answer = "< S. 0:0(0) ack 1 win 65535 ttl 50"
+    answered = f"1 > S 0:0(0) win 64240 {OPTIONS}\n+.02 {answer}\n+1 {answer}"
+    client = Address("2001:db8::1" if ":" in server else CLIENT.host, 50_000)
+    handshake = HANDSHAKE.replace("0     >", f"{start_s} >", 1)
+    packets = scenario(answered) + scenario(handshake, client=client, server=Address(server, port))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("other IP version" in line) == raced
+    assert ("The answers reached the capture" in line) != raced
+
+
 def test_a_port_that_accepts_later_had_not_started():
     refused = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0"
     assert failed(refused, "", start_s=9, port=SERVER.port)[0].endswith("the service had not started yet.")

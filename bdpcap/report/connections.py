@@ -52,12 +52,19 @@ _LOST: Final = "The port answered other connections: the SYNs or their answers w
 _LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
 )
-_SCAN: Final = "The client tried many ports of one host, as a port scan does: nothing to mend, unless nobody wanted the scan."
+_SCAN: Final = (
+    "The client tried many ports of one host, as a port scan does: "
+    "nothing to mend, unless nobody wanted the scan."
+)
 _PROBE: Final = (
     "Probably a scanner's probe: nothing to mend, unless the client was to have that service; then start it."
 )
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
+)
+_RACED: Final = (
+    "Nothing to mend: at that time a connection over the other IP version was made to this port. "
+    "Programs that try both keep the first one (RFC 8305)."
 )
 _UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
@@ -81,6 +88,8 @@ _SCANNED: Final = 15
 """Fewest ports of a host that show a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 _TALKING: Final = ("never answered", "refused", "unused")
 """Kinds whose advice depends on other connections of their hosts."""
+_RACING: Final = ("never completed", "withdrawn")
+"""Kinds whose advice depends on other connections to their ports."""
 
 _WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdrawn", "unused")
 """Kinds of connections that a scan leaves: no end sent data."""
@@ -100,7 +109,7 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     """Return the same sentences as `sentences`, each with the number of its connections."""
     lines = _lines(capture)
     hosts = {name.one for kind in _TALKING for line in lines[kind] for name in (line.clients, line.servers)}
-    others = talks.of(capture, hosts)
+    others = talks.of(capture, hosts, {line.ports.one for kind in _RACING for line in lines[kind]})
     scans = {
         line.ends
         for kind in _WITHOUT_DATA
@@ -257,23 +266,32 @@ class _Line:
 
     def advice(self, kind: str, others: Talks, last_ns: int) -> str:
         """Return the advice on the connections, as far as the capture's other connections leave it open."""
-        clients, servers, ports = self.clients, self.servers, self.ports
-        lasted = (self.start_ns, self.end_ns)
+        one_service = len(self.servers) == len(self.ports) == 1
+        advice = _ADVICE[kind]
         if kind == "unused":
-            how = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
-            return f"{how} {_NOT_NEEDED}" if self.ends and others.alive(*self.ends, *lasted) else how
-        one_service = len(servers) == len(ports) == 1
-        if kind == "never answered":
-            return self._without_answer(others, last_ns, one_service=one_service)
-        if kind == "never completed" and self.at_client:
-            return _LEFT_BY_CLIENT
-        if kind == "refused" and one_service and others.accepted(servers.one, ports.one, self.end_ns):
-            return _STARTED
-        if kind == "refused" and self._once and (self.of_strangers or self.bare):
-            return _PROBE
-        if kind == "withdrawn" and self._once and self.longest_ns < FIRST_TIMEOUT_NS:
-            return _PROBED
-        return _ADVICE[kind]
+            advice = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
+            if self.ends and others.alive(*self.ends, self.start_ns, self.end_ns):
+                advice = f"{advice} {_NOT_NEEDED}"
+        elif kind == "never answered":
+            advice = self._without_answer(others, last_ns, one_service=one_service)
+        elif kind == "refused":
+            if one_service and others.accepted(self.servers.one, self.ports.one, self.end_ns):
+                advice = _STARTED
+            elif self._once and (self.of_strangers or self.bare):
+                advice = _PROBE
+        elif kind in _RACING and self._is_raced(others):
+            advice = _RACED
+        elif kind == "never completed" and self.at_client:
+            advice = _LEFT_BY_CLIENT
+        elif kind == "withdrawn" and self._once and self.longest_ns < FIRST_TIMEOUT_NS:
+            advice = _PROBED
+        return advice
+
+    def _is_raced(self, others: Talks) -> bool:
+        """Return whether as many connections over the other IP version were made to the only port."""
+        if not (self.at_client and self.ends and len(self.ports) == 1):
+            return False
+        return others.raced(self.clients.one, self.ports.one, self.start_ns) >= self.connections
 
     def is_unreachable(self, others: Talks) -> bool:
         """Return whether nobody answers the only client, which tried again, though a server of it answers others."""

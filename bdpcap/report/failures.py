@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "FIRST_TIMEOUT_NS", "blocks"]
+__all__ = ["DONE", "FIRST_TIMEOUT_NS", "blocks", "next_to"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -80,19 +80,34 @@ def _table(
         "port": np.array(ports[1::2], dtype=object),
         "ended_by": ended_by,
     }
-    place = vantage.NAMES[capture._contents.paths.places[first]]
-    own_ttl, peers_ttl = both["ttl"][::2][rows], both["ttl"][1::2][rows]
+    at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
     numbers = {
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
         "syns": life["syns"][rows],
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
-        "at_client": (place == "sender") | (place == "unknown") & vantage.nearer(own_ttl, peers_ttl),
-        "at_server": (place == "receiver") | (place == "unknown") & vantage.nearer(peers_ttl, own_ttl),
+        "at_client": at_client,
+        "at_server": at_server,
         "bare": is_bare(both["syn_layout"][::2][rows]),
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
+
+
+def next_to(
+    capture: Capture, first: NDArray[np.int64], ttl: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which connections were captured next to the client, and which next to the server.
+
+    Their first directions are `first`, and `ttl` has a TTL of the client and of the server. TTLs show the place where
+    delays do not.
+    """
+    place = vantage.NAMES[capture._contents.paths.places[first]]
+    client, server = ttl[:, 0], ttl[:, 1]
+    unplaced = place == "unknown"
+    at_client = (place == "sender") | unplaced & vantage.nearer(client, server)
+    at_server = (place == "receiver") | unplaced & vantage.nearer(server, client)
+    return at_client, at_server
 
 
 def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int) -> NDArray[np.object_]:

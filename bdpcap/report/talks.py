@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.report.failures import FIRST_TIMEOUT_NS
+from bdpcap.report.failures import FIRST_TIMEOUT_NS, next_to
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Talks", "hashes", "of"]
 
-_NUMBERS: Final = ("start_ns", "end_ns", "carried", "complete")
+_NUMBERS: Final = ("start_ns", "end_ns", "carried", "complete", "at_client")
+
+_RACE_NS: Final = 2_000_000_000
+"""Longest time from one attempt to connect to that at another address (RFC 8305 section 5)."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,17 @@ class Talks:
     """A hash of the server's host."""
     service: NDArray[np.int64]
     """A hash of the server's host and port."""
+    port: NDArray[np.int64]
+    """A hash of the server's port."""
+    over_ipv6: NDArray[np.bool_]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     carried: NDArray[np.bool_]
     """Whether an end sent payload."""
     complete: NDArray[np.bool_]
     """Whether the handshake was captured and completed."""
+    at_client: NDArray[np.bool_]
+    """Whether the capture was taken next to the client."""
 
     def passed(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
         """Return whether a connection of two hosts began or ended within a time, or just before or after it."""
@@ -57,6 +65,13 @@ class Talks:
         service = self.service == hash((server, port))
         return bool((service & self.complete & (self.start_ns > after_ns)).any())
 
+    def raced(self, client: str, port: str, start_ns: int) -> int:
+        """Return how many connections over the other IP version were made to a port about when a client tried it."""
+        about_then = np.abs(self.start_ns - start_ns) <= _RACE_NS
+        other_version = self.over_ipv6 != _is_ipv6(client)
+        made = self.complete & self.at_client & (self.port == hash(port))
+        return int(np.count_nonzero(made & other_version & about_then))
+
     def answered(self, host: str) -> bool:
         """Return whether a host exchanged packets with any other, as client or server."""
         return hash(host) in self.client or hash(host) in self.server
@@ -71,11 +86,12 @@ def hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
     return np.fromiter(map(hash, things), np.int64)
 
 
-def of(capture: Capture, hosts: AbstractSet[str]) -> Talks:
-    """Return the connections with one of some hosts."""
-    pieces = [_talks([], hosts, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
+def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Talks:
+    """Return the connections with one of some hosts, or to one of some ports."""
+    pieces = [_talks([], hosts, ports, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
     streams = capture._contents.streams
-    for life, both in streams.lifecycles(capture.info.last_ns, "packets", "start_ns") if hosts else ():
+    read = streams.lifecycles(capture.info.last_ns, "packets", "start_ns", "ttl") if hosts | ports else ()
+    for life, both in read:
         rows = np.flatnonzero((both["packets"].reshape(-1, 2) > 0).all(axis=1))
         first = 2 * life["stream"][rows].astype(np.int64)
         ends = [
@@ -86,21 +102,32 @@ def of(capture: Capture, hosts: AbstractSet[str]) -> Talks:
             "end_ns": both["end_ns"][::2][rows],
             "carried": (life["client_bytes"] + life["server_bytes"])[rows] > 0,
             "complete": life["handshake"][rows] == "complete",
+            "at_client": next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])[0],
         }
-        pieces.append(_talks(list(zip(ends[::2], ends[1::2], strict=True)), hosts, numbers))
+        pieces.append(_talks(list(zip(ends[::2], ends[1::2], strict=True)), hosts, ports, numbers))
     return Talks(*(np.concatenate([getattr(one, name) for one in pieces]) for name in Talks.__annotations__))
 
 
 def _talks(
     pairs: list[tuple[tuple[str, str], tuple[str, str]]],
     hosts: AbstractSet[str],
+    ports: AbstractSet[str],
     numbers: dict[str, NDArray[Any]],
 ) -> Talks:
-    """Return the connections of some hosts among pairs of client and server, each a host and a port."""
-    own = np.array([not hosts.isdisjoint((one[0], two[0])) for one, two in pairs], dtype=bool)
-    both = hashes(frozenset((one[0], two[0])) for one, two in pairs)
-    sides = [hashes(pair[side][0] for pair in pairs) for side in (0, 1)]
-    service = hashes(server for _, server in pairs)
-    return Talks(
-        *(column[own] for column in (both, *sides, service)), *(numbers[name][own] for name in _NUMBERS)
+    """Return the connections of some hosts or ports among pairs of client and server, each a host and a port."""
+    own = np.array(
+        [two[1] in ports or not hosts.isdisjoint((one[0], two[0])) for one, two in pairs], dtype=bool
     )
+    columns = (
+        hashes(frozenset((client[0], server[0])) for client, server in pairs),
+        hashes(client[0] for client, _ in pairs),
+        hashes(server[0] for _, server in pairs),
+        hashes(server for _, server in pairs),
+        hashes(server[1] for _, server in pairs),
+        np.array([_is_ipv6(client[0]) for client, _ in pairs], dtype=bool),
+    )
+    return Talks(*(column[own] for column in columns), *(numbers[name][own] for name in _NUMBERS))
+
+
+def _is_ipv6(host: str) -> bool:
+    return host.startswith("[")
