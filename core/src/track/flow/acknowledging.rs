@@ -2,7 +2,7 @@
 //! Processes the receiver's segments, which acknowledge the flow's data.
 
 use super::super::event::Kind;
-use super::super::sender::{Ack, Captured};
+use super::super::sender::{Ack, Captured, packets};
 use super::super::tap::Acknowledged;
 use super::sustained_rate::SustainedRate;
 use super::{AdvertisedWindow, Effect, Flow, RepeatedAcks};
@@ -127,6 +127,9 @@ impl Flow {
             let duplicate = self.dsack_block(segment, ack.ack);
             self.retransmissions
                 .detect_spurious(ack.ack, tsecr, duplicate, self.mss);
+        }
+        if self.totals.copies > 0 && !observed.copy {
+            self.recount_copies(segment, ack.ack);
         }
         let window = AdvertisedWindow {
             bytes: ack.window.unwrap_or(NULL),
@@ -283,6 +286,19 @@ impl Flow {
         let space = &self.tap.space;
         let relative = |(start, end)| (space.relative(start), space.relative(end));
         segment.options.sack.map(relative)
+    }
+
+    /// Counts a copy as a packet that was sent if the receiver reports that it came twice, and no retransmission shows
+    /// why. A receiver gets no copy of the capture.
+    #[cold]
+    fn recount_copies(&mut self, segment: &Segment, ack: i64) {
+        if let Some((start, end)) = self.dsack_block(segment, ack)
+            && !self.retransmissions.holds(start, end)
+        {
+            let count = packets(end - start, self.mss).min(self.totals.copies);
+            self.totals.copies -= count;
+            self.totals.packets += count;
+        }
     }
 
     /// Returns the D-SACK block (RFC 2883 section 4), which reports bytes received twice; `None` where there is none.

@@ -334,6 +334,15 @@ impl Retransmissions {
         self.duplicate_acks += u32::from(duplicate);
     }
 
+    /// Is there a recent retransmission with some bytes of `start..end`?
+    #[must_use]
+    pub fn holds(&self, start: i64, end: i64) -> bool {
+        self.recovery.as_ref().is_some_and(|recovery| {
+            let mut recent = recovery.recent.iter();
+            recent.any(|before| before.start < end && start < before.end)
+        })
+    }
+
     /// Has anything been retransmitted?
     #[must_use]
     pub fn any(&self) -> bool {

@@ -70,6 +70,8 @@ packed_row! {
         pub reordered: i64,
         /// Number of packets that are copies of a packet captured before.
         pub copies: i64,
+        /// Number of those copies with another time to live: they were captured on the other side of a router.
+        pub routed_copies: i64,
         /// Longest time with data in flight and no acknowledgment of new data, in ns; [`NULL`] where no acknowledgment was
         /// captured.
         pub longest_stall_ns: i64,
@@ -180,6 +182,7 @@ impl Summary {
             spurious_retransmits: retransmissions.spurious,
             reordered: totals.reordered,
             copies: totals.copies,
+            routed_copies: flow.tap.copies.routed().into(),
             longest_stall_ns: or_null(flow.longest_stall_ns()),
             sustained_rate: or_null(flow.sustained_rate()),
             acked_bytes: totals.acked_bytes,

@@ -91,6 +91,8 @@ pub struct Copies {
     whole: Option<WholePacket>,
     /// Has a copy been found?
     copy_found: bool,
+    /// Copies with another time to live than the packet before.
+    routed: u32,
 }
 
 impl Copies {
@@ -153,8 +155,14 @@ impl Copies {
         }
     }
 
+    /// Returns the number of copies from the other side of a router.
+    #[must_use]
+    pub fn routed(&self) -> u32 {
+        self.routed
+    }
+
     #[inline(never)] // rare: most packets exceed the highest numbers
-    fn holds_copy(&self, segment: &Segment, packet: RecentPacket) -> bool {
+    fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket) -> bool {
         let was_cut = |whole: WholePacket| whole.was_cut_into(segment, packet.time_ns);
         if self.whole.is_some_and(was_cut) {
             return true;
@@ -168,14 +176,20 @@ impl Copies {
         } else {
             0
         };
-        self.recent
-            .iter()
-            .filter(|seen| seen.fingerprint.is_copy_of(packet.fingerprint))
-            .any(|seen| {
-                let apart_ns = (packet.time_ns - seen.time_ns).abs();
-                let routed = seen.fingerprint.differs_in_ttl(packet.fingerprint);
-                routed && apart_ns < Self::ROUTED_NS || apart_ns < max_apart_ns
-            })
+        let mut copy = false;
+        let mut routed = false;
+        for seen in &self.recent {
+            if !seen.fingerprint.is_copy_of(packet.fingerprint) {
+                continue;
+            }
+            let apart_ns = (packet.time_ns - seen.time_ns).abs();
+            let other_side =
+                seen.fingerprint.differs_in_ttl(packet.fingerprint) && apart_ns < Self::ROUTED_NS;
+            routed |= other_side;
+            copy |= other_side || apart_ns < max_apart_ns;
+        }
+        self.routed = self.routed.saturating_add(u32::from(routed));
+        copy
     }
 
     /// Updates the highest numbers; returns true if the packet exceeds one of them. Most packets do, and these cannot
