@@ -460,6 +460,17 @@ def test_a_receiver_that_knows_no_such_connection_answers_by_resets():
     assert flow.capture.info.data_only == flow.capture.info.acknowledgments_only == 0
 
 
+@pytest.mark.parametrize(("times", "crafted"), [(16, False), (17, True)])
+def test_a_sender_that_ignores_many_resets_is_no_tcp(times, crafted):
+    # Linux sends data 15 times again at most (tcp_retries2), if a filter keeps the resets from it.
+    packets = "\n".join(f"{n} > P. 1:27(26) ack 1 win 0\n+.02 < R 1:1(0) win 0" for n in range(times))
+    flow = analyzed(packets).flow(0)
+    assert ("sent these bytes 16 times more: a program makes the packets, no TCP." in flow.verdict) == crafted
+    assert str(flow.remedy).startswith(
+        f"On the {'sender, 192.0.2.1' if crafted else 'receiver, 198.51.100.2'}: "
+    )
+
+
 @pytest.mark.parametrize("answered", [(10, 11, 13, 17, 25), (25,)])
 def test_an_outage_is_silence_and_no_answer_by_resets(answered):
     lines = [HANDSHAKE, "+.001 > P. 1:101(100) ack 1 win 502", "+.02 < . 1:1(0) ack 101 win 500"]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NATURE"]
 
+_MOST_RETRIES: Final = 15
+"""Most retransmissions of data that nobody acknowledges: tcp_retries2 of Linux, the most of any usual TCP."""
+
 
 def _is_disowned(flow: Flow) -> bool:
     resets = flow._counts["disowned"]
@@ -26,10 +29,34 @@ def _is_disowned(flow: Flow) -> bool:
 
 def _disowned(flow: Flow) -> str:
     counts = flow._counts
+    times = _times_again(flow)
+    crafted = (
+        f" {host(flow.sender)} went on, and sent these bytes {units.count(times)} times more: "
+        "a program makes the packets, no TCP."
+    )
     sent = units.number(int(counts["packets"]), "packet")
     return (
         f"{host(flow.receiver)} knows no such connection: of {sent} it answered {units.count(int(counts['disowned']))} "
-        f"with resets{'' if counts['acks'] else ', and it acknowledged none'}."
+        f"with resets{'' if counts['acks'] else ', and it acknowledged none'}.{crafted if times > _MOST_RETRIES else ''}"
+    )
+
+
+def _times_again(flow: Flow) -> int:
+    """Return how many times the payload was sent again, though nobody acknowledged any; 0 where somebody did.
+
+    A TCP stops at a reset; where a filter drops resets, it gives up after some retransmissions.
+    """
+    if flow._counts["acks"]:
+        return 0
+    return int(flow.summary["retransmitted_bytes"]) // max(1, int(flow.summary["payload_bytes"]))
+
+
+def _remedy(flow: Flow) -> tuple[str, str]:
+    if _times_again(flow) > _MOST_RETRIES:
+        return places.sender(flow), "Look at the program that makes these packets: a TCP stops at a reset."
+    return (
+        places.receiver(flow),
+        "See why it does not know the connection: it ended it, it started anew, or no handshake went before.",
     )
 
 
@@ -37,9 +64,6 @@ NATURE: Final = Nature(
     "answered by resets",
     _is_disowned,
     _disowned,
-    lambda flow: (
-        places.receiver(flow),
-        "See why it does not know the connection: it ended it, it started anew, or no handshake went before.",
-    ),
+    _remedy,
 )
 """The answer to a segment of an unknown connection is a reset (RFC 9293 section 3.10.7.1)."""
