@@ -19,7 +19,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code
-from bdpcap.explain.trust import caveats, doubts
+from bdpcap.explain.trust import caveats, doubts, facts, line
 from bdpcap.read.flaws import DECLARED
 from bdpcap.read.quality import flaws
 from bdpcap.report import screen
@@ -153,6 +153,40 @@ def test_a_frame_that_wifi_sends_again_is_a_copy():
     """
     flow = analysed(scenario(dialogue)).flows.iloc[0]
     assert (flow["copies"], flow["retransmits"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "copies"),
+    [("", 1), (" <sack 1:1001>", 0), (" <sack 1001:2001>", 1)],
+    ids=["once", "D-SACK", "SACK"],
+)
+def test_a_packet_that_the_receiver_got_twice_is_no_copy(answer, copies):
+    # After a stall of the Wi-Fi link, a retransmission comes with the first packet. RFC 2883 reports both.
+    dialogue = f"""{HANDSHAKE}
+    +.001   > P. 1:1001(1000) ack 1 win 502 id 0
+    +.00001 > P. 1:1001(1000) ack 1 win 502 id 0
+    +.020 < . 1:1(0) ack 1001 win 500{answer}
+    """
+    flow = analysed(scenario(dialogue)).flows.iloc[0]
+    assert (flow["copies"], flow["copies"] + flow["packets"]) == (copies, 4)
+
+
+@pytest.mark.parametrize(("hops", "server_ttl", "on_router"), [(1, 64, True), (0, 64, False), (1, 50, False)])
+def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on_router):
+    # 20 ms to the server by the handshake: delays alone place the capture next to the client.
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 500
+    """
+    packets = [
+        routed(packet, 64 - server_ttl if number in (1, 4) else 0, 0)
+        for number, packet in enumerate(scenario(dialogue))
+    ]
+    copies = [routed(packet, hops, 10_000) for packet in packets]
+    capture = analysed([*packets, *copies])
+    assert ("captured on both sides of a router between the ends" in line(capture)) == on_router
+    assert ("next to 192.0.2.1" in line(capture)) != on_router
+    assert ("router" in dict(facts(capture))["vantage"]) == on_router
 
 
 @pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])

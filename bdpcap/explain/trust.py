@@ -30,6 +30,8 @@ LARGEST_SCALE: Final = 1 << 14
 SCALES: Final = 5
 """Largest number of inferred window scales that are listed one by one."""
 
+_ROUTER: Final = "on both sides of a router between the ends"
+
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
     """Return the facts about a capture as names and values, in the order in which readers need them."""
@@ -197,10 +199,12 @@ def _vantage(capture: Capture) -> str:
         "unknown": "at an unknown place",
     }
     rows = _largest(capture)
+    places = capture._contents.paths.of_carriers[rows]
+    on_router = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
     seen = Counter(
-        f"on {machine}, the host of both ends" if machine else names[place]
-        for machine, place in zip(
-            _machines(capture, rows), capture._contents.paths.of_carriers[rows].tolist(), strict=True
+        f"on {machine}, the host of both ends" if machine else _ROUTER if router else names[place]
+        for machine, place, router in zip(
+            _machines(capture, rows), places.tolist(), on_router.tolist(), strict=True
         )
     )
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
@@ -231,6 +235,8 @@ def _captured(capture: Capture) -> str:
     machines = _machines(capture, rows)
     if 2 * sum(map(bool, machines)) > len(machines):
         return f"captured {_vantage(capture)}"
+    if 2 * np.count_nonzero(_on_router(capture, flows["stream"][rows])) > len(rows):
+        return f"captured {_ROUTER}"
     if places == {"unknown"}:
         return "place of capture unknown"
     place = capture._contents.paths.of_carriers[rows]
@@ -252,6 +258,18 @@ def _captured(capture: Capture) -> str:
     routers = min((one for one in passed if one is not None), default=0)
     where = f"{units.number(routers, 'router')} from" if routers else "next to"
     return f"captured {where} {nearest}{of_all}"
+
+
+def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
+    """Return for which streams the capture has both sides of a router that is the only one on the path.
+
+    The packets of both ends passed no router, and most have a copy with another TTL (RFC 791 section 3.2).
+    """
+    columns = capture._contents.streams.directions("packets", "routed_copies", "ttl")
+    most = 2 * np.asarray(columns["routed_copies"]) > np.asarray(columns["packets"])
+    whole = most & np.isin(columns["ttl"], vantage.INITIAL_TTLS)
+    on_router: np.ndarray = whole.reshape(-1, 2).all(axis=1)[streams]
+    return on_router
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
