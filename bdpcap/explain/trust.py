@@ -265,10 +265,11 @@ def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
 
     The packets of both ends passed no router, and most have a copy with another TTL (RFC 791 section 3.2).
     """
-    columns = capture._contents.streams.directions("packets", "routed_copies", "ttl")
-    most = 2 * np.asarray(columns["routed_copies"]) > np.asarray(columns["packets"])
-    whole = most & np.isin(columns["ttl"], vantage.INITIAL_TTLS)
-    on_router: np.ndarray = whole.reshape(-1, 2).all(axis=1)[streams]
+    read = ("packets", "routed_copies", "ttl")
+    columns = capture._contents.streams.directions(*read)
+    packets, copies, ttl = (np.asarray(column).reshape(-1, 2)[streams] for column in map(columns.get, read))
+    whole = (2 * copies > packets) & np.isin(ttl, vantage.INITIAL_TTLS)
+    on_router: np.ndarray = whole.all(axis=1)
     return on_router
 
 

@@ -63,7 +63,7 @@ _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
 _RACED: Final = (
-    "Nothing to mend: at that time a connection over the other IP version was made to this port. "
+    "Nothing to mend: a connection to this port over the other IP version was just opening. "
     "Programs that try both keep the first one (RFC 8305)."
 )
 _UNREACHABLE: Final = (
@@ -221,8 +221,8 @@ class _Line:
     clients: _Names = field(default_factory=_Names)
     servers: _Names = field(default_factory=_Names)
     ports: _Names = field(default_factory=_Names)
-    tried: _Names = field(default_factory=_Names)
-    """Each port of a server with the client that tried it; source ports may differ."""
+    tries: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
+    """A hash of the client, the server and its port for each connection, and the time of its first SYN."""
     resetters: _Names = field(default_factory=_Names)
 
     def add(self, rows: pd.DataFrame) -> None:
@@ -241,7 +241,8 @@ class _Line:
         self.clients.add(rows["client"])
         self.servers.add(rows["server"])
         self.ports.add(rows["port"])
-        self.tried.add(rows["client"] + rows["server"] + rows["port"])
+        tried = hashes(zip(rows["client"], rows["server"], rows["port"], strict=True))
+        self.tries.append((tried, rows["start_ns"].to_numpy(np.int64)))
         resetters = rows["ended_by"].dropna()
         if len(resetters):
             self.resetters.add(resetters)
@@ -288,7 +289,7 @@ class _Line:
         return advice
 
     def _is_raced(self, others: Talks) -> bool:
-        """Return whether as many connections over the other IP version were made to the only port."""
+        """Return whether as many connections over the other IP version were opening at the only port."""
         if not (self.at_client and self.ends and len(self.ports) == 1):
             return False
         return others.raced(self.clients.one, self.ports.one, self.start_ns) >= self.connections
@@ -315,8 +316,13 @@ class _Line:
 
     @property
     def _once(self) -> bool:
-        """Whether each client sent one SYN to each port; source ports may differ."""
-        return self.syns == len(self.tried)
+        """Whether each client sent one SYN to each port at a time. Another source port makes no other try."""
+        if self.syns != self.connections:
+            return False
+        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        order = np.lexsort((at_ns, tried))
+        again = (np.diff(tried[order]) == 0) & (np.diff(at_ns[order]) <= _REPEATED_NS)
+        return not again.any()
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")

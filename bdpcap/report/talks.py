@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Talks", "hashes", "of"]
 
-_NUMBERS: Final = ("start_ns", "end_ns", "carried", "complete", "at_client")
-
-_RACE_NS: Final = 2_000_000_000
-"""Longest time from one attempt to connect to that at another address (RFC 8305 section 5)."""
+_NUMBERS: Final = ("start_ns", "end_ns", "opening_ns", "carried", "complete", "at_client")
+_DIRECTIONS: Final = ("packets", "start_ns", "initial_rtt_ns", "ttl")
+"""Columns about directions that are read."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,8 @@ class Talks:
     over_ipv6: NDArray[np.bool_]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    opening_ns: NDArray[np.int64]
+    """Time from the SYN to the client's answer to the SYN-ACK; 0 where unknown."""
     carried: NDArray[np.bool_]
     """Whether an end sent payload."""
     complete: NDArray[np.bool_]
@@ -66,11 +67,11 @@ class Talks:
         return bool((service & self.complete & (self.start_ns > after_ns)).any())
 
     def raced(self, client: str, port: str, start_ns: int) -> int:
-        """Return how many connections over the other IP version were made to a port about when a client tried it."""
-        about_then = np.abs(self.start_ns - start_ns) <= _RACE_NS
+        """Return how many connections over the other IP version were opening at a port as a client tried it."""
+        opening = (self.start_ns <= start_ns) & (start_ns - self.start_ns < self.opening_ns)
         other_version = self.over_ipv6 != _is_ipv6(client)
         made = self.complete & self.at_client & (self.port == hash(port))
-        return int(np.count_nonzero(made & other_version & about_then))
+        return int(np.count_nonzero(made & other_version & opening))
 
     def answered(self, host: str) -> bool:
         """Return whether a host exchanged packets with any other, as client or server."""
@@ -90,7 +91,7 @@ def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Ta
     """Return the connections with one of some hosts, or to one of some ports."""
     pieces = [_talks([], hosts, ports, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
     streams = capture._contents.streams
-    read = streams.lifecycles(capture.info.last_ns, "packets", "start_ns", "ttl") if hosts | ports else ()
+    read = streams.lifecycles(capture.info.last_ns, *_DIRECTIONS) if hosts | ports else ()
     for life, both in read:
         rows = np.flatnonzero((both["packets"].reshape(-1, 2) > 0).all(axis=1))
         first = 2 * life["stream"][rows].astype(np.int64)
@@ -100,6 +101,7 @@ def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Ta
         numbers = {
             "start_ns": both["start_ns"][::2][rows],
             "end_ns": both["end_ns"][::2][rows],
+            "opening_ns": np.maximum(both["initial_rtt_ns"][::2][rows], 0),
             "carried": (life["client_bytes"] + life["server_bytes"])[rows] > 0,
             "complete": life["handshake"][rows] == "complete",
             "at_client": next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])[0],
