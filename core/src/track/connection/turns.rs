@@ -1,5 +1,6 @@
 //! # Turns
 //! Turns: runs of payload in one direction until the other side sends some. Requests and responses are such turns.
+//! What a server sends long after it answered is news that nobody asked for, and a turn of its own.
 
 use crate::track::at::At;
 use crate::track::null::NULL;
@@ -54,6 +55,8 @@ pub struct Turns {
     ends_short: bool,
     /// Acknowledged bytes of the connection that the capture lacks.
     unseen_bytes: i64,
+    /// Time between the turn and that of the other side before it, in ns; 0 where there is none.
+    waited_ns: i64,
 }
 
 impl Turns {
@@ -64,6 +67,14 @@ impl Turns {
     /// Time beyond a round trip from which an acknowledgment was delayed. Linux delays by 40 ms or more
     /// (`TCP_DELACK_MIN`), less a tick; RFC 9293 section 3.8.6.3 allows 500 ms.
     const DELAYED_ACK_NS: i64 = 30_000_000;
+
+    /// Shortest pause before news, in ns: a person who waits for an answer notices a second (Nielsen, Usability
+    /// Engineering, 1993).
+    const NEWS_NS: i64 = 1_000_000_000;
+
+    /// How many times as long as the wait for the answer a pause before news is, at least. A server that works on
+    /// a long answer seldom has its beginning so soon.
+    const NEWS_WAITS: i64 = 10;
 
     /// Sets the number of acknowledged bytes of the connection that the capture lacks so far.
     pub fn set_unseen_bytes(&mut self, bytes: i64) {
@@ -136,6 +147,11 @@ impl Turns {
                 let last_ns = turn.end_ns.max(turn.retransmitted_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
                 if at.time_ns - acknowledged_ns > sender_rtt_ns + Self::ACK_RESPONSE_NS {
+                    let answer = turn.direction == 1 && turn.overlapping == 0;
+                    let usual_ns = self.waited_ns.saturating_mul(Self::NEWS_WAITS);
+                    if answer && waited_ns >= usual_ns.max(Self::NEWS_NS) {
+                        return self.begin(who, bytes, at);
+                    }
                     turn.pause_ns = turn.pause_ns.saturating_add(waited_ns);
                     turn.rtt_ns = NULL; // queues have emptied in the pause
                 } else if ended_short
@@ -163,6 +179,9 @@ impl Turns {
             .as_ref()
             .map_or(at.time_ns, |turn| turn.end_ns.max(turn.retransmitted_ns))
             .max(at.time_ns);
+        self.waited_ns = (before.as_ref())
+            .filter(|turn| turn.direction != direction)
+            .map_or(0, |turn| time_ns - turn.end_ns.max(turn.retransmitted_ns));
         self.turn = Some(Turn {
             stream,
             direction,
@@ -289,6 +308,32 @@ mod tests {
                 (holds, holds * released_ns)
             );
         }
+    }
+
+    #[test]
+    fn what_a_server_sends_long_after_its_answer_is_another_turn() {
+        for (answered_ms, again_ms, server_turns) in [
+            (90, 1_100, 2),
+            (90, 1_080, 1),   // less than a second later
+            (900, 3_000, 1),  // it works on the answer
+            (900, 10_000, 2), // ten times as long as the answer took
+        ] {
+            let mut turns = Turns::default();
+            let rtts = || (4 * MS, 20 * MS);
+            turns.sent(CLIENT, (10, MSS), true, rtts, at(0));
+            turns.sent(SERVER, (10, MSS), true, rtts, at(answered_ms * MS));
+            turns.all_acknowledged(1, at((answered_ms + 1) * MS));
+            let answer = turns.sent(SERVER, (10, MSS), false, rtts, at(again_ms * MS));
+            assert_eq!(1 + i32::from(answer.is_some()), server_turns);
+            let last = turns.finish().expect("a turn");
+            assert_eq!(last.bytes, if server_turns == 2 { 10 } else { 20 });
+        }
+        // A client's request may come in parts.
+        let mut turns = Turns::default();
+        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(0));
+        turns.all_acknowledged(0, at(MS));
+        let part = turns.sent(CLIENT, (10, MSS), false, || (0, 0), at(9_000 * MS));
+        assert!(part.is_none());
     }
 
     #[test]
