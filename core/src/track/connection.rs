@@ -424,6 +424,9 @@ impl Connection {
         let to = 1 - from as u8;
         if !observed.copy && self.turns.awaits_ack(to) {
             let (_, other) = own_and_other(&mut self.halves, from);
+            if let Some(bytes) = other.flow.tap.in_flight() {
+                self.turns.outstanding(to, bytes, observed.at);
+            }
             if other.flow.is_fully_acknowledged() {
                 self.turns.all_acknowledged(to, observed.at);
             }

@@ -51,12 +51,22 @@ pub struct Turns {
     turn: Option<Turn>,
     /// When everything that the turn's sender sent was acknowledged, in ns; `None` while something is outstanding.
     acknowledged_ns: Option<i64>,
-    /// Was the last payload of the turn no multiple of the MSS?
-    ends_short: bool,
+    /// The turn's last payload that is no multiple of the MSS.
+    short: Option<Short>,
     /// Acknowledged bytes of the connection that the capture lacks.
     unseen_bytes: i64,
     /// Time between the turn and that of the other side before it, in ns; 0 where there is none.
     waited_ns: i64,
+}
+
+/// Payload that ends in less than a segment. Nagle's algorithm holds the next such segment until it is acknowledged:
+/// all of it in RFC 9293 section 3.7.4, and in Linux this segment alone (`tcp_minshall_check`).
+#[derive(Debug, Default)]
+struct Short {
+    /// Bytes that its sender sent after it.
+    followed_by: i64,
+    /// When it was acknowledged, in ns; `None` before.
+    acknowledged_ns: Option<i64>,
 }
 
 impl Turns {
@@ -99,6 +109,17 @@ impl Turns {
         }
     }
 
+    /// Notes that an acknowledgment left so many bytes of `direction` outstanding.
+    pub fn outstanding(&mut self, direction: u8, bytes: i64, at: At) {
+        if let Some(short) = &mut self.short
+            && short.acknowledged_ns.is_none()
+            && bytes <= short.followed_by
+            && (self.turn.as_ref()).is_some_and(|turn| turn.direction == direction)
+        {
+            short.acknowledged_ns = Some(at.time_ns);
+        }
+    }
+
     /// Sets the round trip between tap and receiver for data of `direction`, by an acknowledgment that was not delayed.
     pub fn set_rtt(&mut self, direction: u8, rtt_ns: i64) {
         if let Some(turn) = &mut self.turn
@@ -137,30 +158,41 @@ impl Turns {
         at: At,
     ) -> Option<Turn> {
         let acknowledged_ns = self.acknowledged_ns.take();
-        let ended_short = std::mem::replace(&mut self.ends_short, bytes % mss.max(1) != 0);
+        let released_ns = (self.short.as_ref())
+            .filter(|_| bytes < mss)
+            .and_then(|short| short.acknowledged_ns);
+        let ends_short = bytes % mss.max(1) != 0;
         if (!all_acknowledged || self.is_turn_of(who.1))
             && let Some(turn) = &mut self.turn
         {
             turn.overlapping |= u8::from(turn.direction != who.1);
-            if let Some(acknowledged_ns) = acknowledged_ns {
+            if acknowledged_ns.is_some() || released_ns.is_some() {
                 let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
+                let response_ns = sender_rtt_ns + Self::ACK_RESPONSE_NS;
+                let is_response = |ack_ns: i64| at.time_ns - ack_ns <= response_ns;
                 let last_ns = turn.end_ns.max(turn.retransmitted_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
-                if at.time_ns - acknowledged_ns > sender_rtt_ns + Self::ACK_RESPONSE_NS {
+                if !acknowledged_ns.is_none_or(is_response) {
                     let answer = turn.direction == 1 && turn.overlapping == 0;
                     let usual_ns = self.waited_ns.saturating_mul(Self::NEWS_WAITS);
                     if answer && waited_ns >= usual_ns.max(Self::NEWS_NS) {
-                        return self.begin(who, bytes, at);
+                        return self.begin(who, (bytes, ends_short), at);
                     }
                     turn.pause_ns = turn.pause_ns.saturating_add(waited_ns);
                     turn.rtt_ns = NULL; // queues have emptied in the pause
-                } else if ended_short
-                    && bytes < mss
-                    && acknowledged_ns - last_ns
-                        >= receiver_rtt_ns.saturating_add(Self::DELAYED_ACK_NS)
+                } else if let Some(ack_ns) = released_ns
+                    && is_response(ack_ns)
+                    && ack_ns - last_ns >= receiver_rtt_ns.saturating_add(Self::DELAYED_ACK_NS)
                 {
                     turn.holds += 1;
                     turn.held_ns = turn.held_ns.saturating_add(waited_ns);
+                }
+            }
+            if turn.direction == who.1 {
+                if ends_short {
+                    self.short = Some(Short::default());
+                } else if let Some(short) = &mut self.short {
+                    short.followed_by += bytes;
                 }
             }
             turn.end_ns = turn.end_ns.max(at.time_ns);
@@ -168,12 +200,18 @@ impl Turns {
             turn.last_frame = at.frame;
             return None;
         }
-        self.begin(who, bytes, at)
+        self.begin(who, (bytes, ends_short), at)
     }
 
     /// Begins another turn; returns the previous one.
     #[cold]
-    fn begin(&mut self, (stream, direction): (u32, u8), bytes: i64, at: At) -> Option<Turn> {
+    fn begin(
+        &mut self,
+        (stream, direction): (u32, u8),
+        (bytes, ends_short): (i64, bool),
+        at: At,
+    ) -> Option<Turn> {
+        self.short = ends_short.then(Short::default);
         let before = self.turn.take();
         let time_ns = before
             .as_ref()
@@ -299,6 +337,7 @@ mod tests {
             let mut turns = Turns::default();
             let rtts = || (4 * MS, 20 * MS);
             turns.sent(CLIENT, (first, MSS), true, rtts, at(0));
+            turns.outstanding(0, 0, at(acknowledged_ms * MS));
             turns.all_acknowledged(0, at(acknowledged_ms * MS));
             let released_ns = (acknowledged_ms + 5) * MS;
             turns.sent(CLIENT, (then, MSS), true, rtts, at(released_ns));
@@ -307,6 +346,25 @@ mod tests {
                 (request.holds, request.held_ns),
                 (holds, holds * released_ns)
             );
+        }
+    }
+
+    #[test]
+    fn linux_waits_for_the_last_short_segment_only() {
+        // An acknowledgment of the first 17 bytes, with so much of the full segment after them outstanding.
+        for (outstanding, released_ms, holds) in [
+            (1460, 201, 1),
+            (1477, 201, 0), // nothing is acknowledged
+            (1460, 250, 0), // sent much later: the program wrote then
+        ] {
+            let mut turns = Turns::default();
+            let rtts = || (0, 20 * MS);
+            turns.sent(CLIENT, (17, MSS), true, rtts, at(0));
+            turns.sent(CLIENT, (1460, MSS), false, rtts, at(MS));
+            turns.outstanding(0, outstanding, at(200 * MS));
+            turns.sent(CLIENT, (486, MSS), false, rtts, at(released_ms * MS));
+            let held = turns.finish().map(|turn| (turn.holds, turn.held_ns));
+            assert_eq!(held, Some((holds, holds * 200 * MS)));
         }
     }
 
