@@ -18,7 +18,7 @@ from bdpcap import report, tables
 from bdpcap.explain.exchange_shares import shares, waits
 from bdpcap.explain.findings import Code
 from bdpcap.report import exchanges as shown
-from bdpcap.report import page
+from bdpcap.report import page, screen
 
 MS = 1_000_000
 RECORDED = KEPT / "exchanges"
@@ -303,6 +303,8 @@ def test_the_second_part_of_a_request_waits_for_a_delayed_acknowledgment():
         "Nagle's algorithm held the client back until a delayed acknowledgment came: 5 times, 300 ms in all."
     )
     assert "TCP_NODELAY in the client's program" in finding.remedy
+    # Each exchange takes 60 ms for the first part, 22 for the second, and 3 of the client.
+    assert "60 ms of it waits for delayed acknowledgments" in screen.sentences(capture.flow(0))[0]
     assert str(capture.flow(0).remedy).startswith("On the client, 192.0.2.1: Set TCP_NODELAY")
 
 

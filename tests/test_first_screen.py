@@ -161,6 +161,52 @@ def test_what_a_server_sends_later_makes_no_slow_answers():
     assert "server's own log" not in flow.remedy.words
 
 
+def test_pushes_after_answers_blame_no_server():
+    # An answer after 90 ms, and 5 s later news that no request asked for; the client asks again at once.
+    asks = "".join(
+        f"+.002 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 250 * n} win 502\n"
+        f"+.090 < P. {1 + 250 * n}:{201 + 250 * n}(200) ack {101 + 100 * n} win 500\n"
+        f"+.001 > . {101 + 100 * n}:{101 + 100 * n}(0) ack {201 + 250 * n} win 502\n"
+        f"+{5 + n % 3} < P. {201 + 250 * n}:{251 + 250 * n}(50) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    flow = analyzed(asks).flow(0)
+    assert natures.nature(flow) is natures.REQUESTS
+    assert "12 requests one after the other, 90 ms each" in screen.sentences(flow)[0]
+    assert str(flow.remedy).startswith("Nothing to mend")
+
+
+@pytest.mark.parametrize(
+    ("wait", "where", "words"),
+    [
+        (0.2, "198.51.100.2", "whether it worked at these times."),
+        (1.5, "198.51.100.2", "a long poll"),
+        (0.01, "", "Nothing to mend: all answers of the server took 240 ms."),
+    ],
+)
+def test_only_waits_of_seconds_may_be_a_long_poll(wait, where, words):
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+{0.02 + wait * (1 + n % 3):.3f} < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    remedy = analyzed(asks).flow(0).remedy
+    assert where in remedy.where
+    assert bool(where) == bool(remedy.where)
+    assert remedy.words.endswith(words) or f"({words})." in remedy.words
+
+
+def test_long_pauses_of_the_client_between_a_few_requests_are_its_own():
+    asks = "".join(
+        f"+{2 - n % 3 / 2} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.090 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(4)
+    )
+    flow = analyzed(asks).flow(0)
+    assert "The client's longest pause took 2 s." in screen.sentences(flow)[0]
+    assert flow.remedy.words.startswith("Nothing to mend on the path")
+
+
 @pytest.mark.usefixtures("need_shared")
 def test_two_limits_that_held_about_as_long_are_both_named():
     """An autotuned send buffer and the congestion window grow together, and take turns."""

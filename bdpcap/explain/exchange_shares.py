@@ -43,6 +43,10 @@ class Shares:
     """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
     held: tuple[Held, Held]
     """Waits of both sides, the longer first."""
+    longest_ns: dict[str, int]
+    """Longest time in one exchange, by side."""
+    news: int
+    """Times that the server sent again after an answer, without another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,15 @@ def shares(flow: Flow) -> Shares | None:
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
         bytes_share=exchanged / max(1, payload),
         held=_held_sides(table),
+        longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
+        news=_news(flow.exchanges),
     )
+
+
+def _news(exchanges: pd.DataFrame) -> int:
+    """Return how many exchanges but the last ended with their response, not with the next request."""
+    ended_ns = exchanges["request_start_ns"] + exchanges["duration_ns"]
+    return int((ended_ns == exchanges["response_end_ns"])[:-1].sum())
 
 
 def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:

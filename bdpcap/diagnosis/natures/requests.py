@@ -53,7 +53,9 @@ def _requests(flow: Flow) -> str:
     each_ns = int(flow.exchanges["duration_ns"].median())
     usual = _usual(shares)
     took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
-    if usual != "network":
+    if usual == "network" and 2 * (held_ns := _held_ns(flow, shares)) >= took_ns:
+        share = f"{units.duration(held_ns)} of it waits for delayed acknowledgments"
+    elif usual != "network":
         share = f"{units.duration(took_ns)} of it by the {usual}"
     elif took_ns >= each_ns / 2 and pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
@@ -73,8 +75,17 @@ def _requests(flow: Flow) -> str:
     return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{more}"
 
 
+def _held_ns(flow: Flow, shares: Shares) -> int:
+    """Return the median time for which Nagle's algorithm held an exchange; 0 if that is not worth a sentence."""
+    if not requests.held_sides(shares):
+        return 0
+    return int((flow.exchanges["request_held_ns"] + flow.exchanges["response_held_ns"]).median())
+
+
 def _longest(flow: Flow, shares: Shares) -> str:
-    return _sum(flow, shares) if shares.count >= FEWEST else _slow_answer(flow)
+    if shares.count >= FEWEST:
+        return _sum(flow, shares)
+    return _slow_answer(flow) or _long_pause(shares)
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -88,7 +99,9 @@ def _sum(flow: Flow, shares: Shares) -> str:
         "client": "Pauses of the client",
         "server": "The server's answers",
     }
-    return f" {who[side]} took {units.share(part)} of their time{wait}."
+    times = "once" if shares.news == 1 else f"{units.count(shares.news)} times"
+    news = f" The server also sent unasked, {times}." if side == "server" and shares.news else ""
+    return f" {who[side]} took {units.share(part)} of their time{wait}.{news}"
 
 
 def _slow_answer(flow: Flow) -> str:
@@ -98,11 +111,21 @@ def _slow_answer(flow: Flow) -> str:
     return f" The longest answer began after {units.duration(waited_ns)}." if waited_ns >= NOTICED_NS else ""
 
 
+def _long_pause(shares: Shares) -> str:
+    """Return a sentence on the client's longest pause; empty if nobody notices that."""
+    longest_ns = shares.longest_ns["client"]
+    return (
+        f" The client's longest pause took {units.duration(longest_ns)}." if longest_ns >= NOTICED_NS else ""
+    )
+
+
 def _side(flow: Flow, shares: Shares) -> str:
     """Return the side that took most of the time."""
     if shares.count >= FEWEST:
         return next(iter(shares.parts))
-    return "server" if _slow_answer(flow) else _usual(shares)
+    if _slow_answer(flow):
+        return "server"
+    return "client" if _long_pause(shares) else _usual(shares)
 
 
 def _usual(shares: Shares) -> str:
@@ -130,6 +153,11 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user.",
         )
+    taken_ns = shares.parts[side] * shares.lasting_ns
+    if side == "server" and taken_ns < NOTICED_NS:
+        return "", f"Nothing to mend: all answers of the server took {units.duration(taken_ns)}."
+    if side == "server" and shares.news:
+        return "", requests.advice(shares, side)
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     return where, requests.advice(shares, side)
 

@@ -17,9 +17,16 @@ __all__ = ["advice", "explains", "held", "held_sides", "told"]
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
 
+_POLL_NS: Final = 1_000_000_000
+"""Shortest wait that may be a long poll, which lasts seconds: RFC 6202 section 5.5 recommends timeouts of 30 s."""
+
+_POLL: Final = ", or held the request until it had news (a long poll)"
+_NEWS: Final = (
+    "Nothing to mend on the path: the server also sends unasked, so it may have waited for news, not worked."
+)
+
 _REMEDY: Final = {
-    "server": "See in the server's own log whether it worked at these times, or held the request until it had news (a "
-    "long poll).",
+    "server": "See in the server's own log whether it worked at these times{poll}.",
     "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
     "(pipelining, HTTP/2), or bring the server nearer.",
     "client": "Look at what the client does between a response and its next request.",
@@ -59,7 +66,9 @@ def advice(found: Shares, side: str) -> str:
     """Return the advice: on parts of messages that were held if there are some, else on the side that took most."""
     sides = held_sides(found)
     if not sides:
-        return _REMEDY[side]
+        if side == "server" and found.news:
+            return _NEWS
+        return _REMEDY[side].format(poll=_POLL if found.longest_ns[side] >= _POLL_NS else "")
     return _AT_ONCE.format(whose="each program" if len(sides) > 1 else f"the {sides[0].by}'s program")
 
 
