@@ -476,6 +476,23 @@ def test_an_outage_is_the_time_without_data_before_most_is_sent_again(
     assert loss.outage.tolist() == ([False] * 4 if at_sender else dark)
 
 
+@pytest.mark.parametrize("first", ["new data", "a retransmission"])
+def test_a_silence_that_new_data_end_is_no_outage(first):
+    # A server thinks for 250 ms and then answers; a segment of the answer is lost and retransmitted a round later.
+    again = first == "a retransmission"
+    loss = counted(
+        [0] * 3,
+        at_sender=False,
+        length_ns=[250 * MS, 50 * MS, 50 * MS],
+        sent_bytes=[0, 10 * MSS * (not again), 0],
+        retransmitted_bytes=[0, 4 * MSS * again, 4 * MSS],
+        retransmitted_segments=[0, 4 * again, 4],
+        empty_ns=[250 * MS, 0, 0],
+        in_flight_max_bytes=[10 * MSS] * 3,
+    ).loss
+    assert loss.outage.tolist() == [again, False, False]
+
+
 def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
     loss = counted(
         [0] * 6 + [1],

@@ -79,8 +79,9 @@ class Loss(Concept):
     def outage(self) -> Bools:
         """Did nothing get through: did the timer back off, or, away from the sender, did no data come for an RTO?
 
-        All data may be lost before the tap. That silence lasts 200 ms or more and begins within two rounds. One of the
-        next three rounds retransmits more than 0.3 of the flight.
+        All data may be lost before the tap. That silence lasts 200 ms or more and begins within two rounds. It ends with
+        a round that retransmits, as a timer does before any new data. One of the next three rounds retransmits more than
+        0.3 of the flight.
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
@@ -88,6 +89,8 @@ class Loss(Concept):
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
         silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
+        # Data that were first sent after the silence were not lost in it.
+        silent &= np.bincount(run, nothing & rounds.shifted(rounds.retransmitted_bytes > 0, 1, False))[run] > 0
         # Acknowledgments may still arrive for a while, so the silence may begin a round or two later.
         dark: Bools = repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
         return dark | self.timer_backed_off
