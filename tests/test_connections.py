@@ -465,6 +465,30 @@ def test_what_only_the_capture_missed_was_not_lost():
     assert seen.capture.flows.retransmitted_bytes.tolist() == [0]
 
 
+def test_what_is_captured_after_its_acknowledgment_was_not_missed():
+    # A capture of several queues: the second segment comes 20 us after the acknowledgment of both, and the third alone.
+    seen = observe(
+        scenario(
+            HANDSHAKE
+            + """
+        +.010   > . 1:1001(1000)    ack 1 win 502
+        +.020   < . 1:1(0) ack 2001 win 1000
+        +.00002 > . 1001:2001(1000) ack 1 win 502
+        +.010   < . 1:1(0) ack 3001 win 1000
+        +.00002 > . 2001:3001(1000) ack 1 win 502
+        +2      > . 3001:4001(1000) ack 1 win 502
+        +.020   < . 1:1(0) ack 4001 win 1000
+        """
+        )
+    )
+    assert seen.directions[0].unseen_bytes == 0
+    flow = seen.capture.flow(0)
+    assert "lost" not in " ".join(flow.rtts["evidence"])
+    assert flow.rtts["acked_bytes"].sum() == 4000
+    # Nothing was in flight in the two seconds.
+    assert flow.summary["longest_stall_ns"] < 100_000_000
+
+
 # Round-trip times, RFC 6298 section 3 (Karn's rule)
 
 

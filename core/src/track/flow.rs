@@ -359,11 +359,15 @@ impl Flow {
             .add_reverse_delay(excess_ns);
     }
 
-    /// Closes the rounds whose measurements are complete.
+    /// Closes the rounds whose measurements are complete. Data captured after their acknowledgment still change them.
     #[inline]
     fn hand_over_rounds(&mut self) {
-        let una = self.tap.snd_una().unwrap_or(i64::MIN);
-        self.rounds.finished(una);
+        let una = if self.tap.awaits_late_data(self.last_ns) {
+            None
+        } else {
+            self.tap.snd_una()
+        };
+        self.rounds.finished(una.unwrap_or(i64::MIN));
     }
 
     /// Ends the flow with the stream's last packet `at`: delivers all acknowledgments and closes the last round.

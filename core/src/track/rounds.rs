@@ -361,10 +361,28 @@ impl Rounds {
         if let Some(usable) = sender.usable_window() {
             row.usable_window_min_bytes = least(row.usable_window_min_bytes, usable);
         }
-        if self.empty_since_ns != NULL || self.awaiting_since_ns == NULL {
+        let waits = !sender.is_acknowledged(); // data may be captured after their acknowledgment
+        if waits && (self.empty_since_ns != NULL || self.awaiting_since_ns == NULL) {
             self.empty_since_ns = NULL;
             self.awaiting_since_ns = data.time_ns;
         }
+    }
+
+    /// Counts bytes as captured that were counted as unseen, in the rounds in which they were; rounds that were handed
+    /// over keep theirs.
+    pub fn captured_late(&mut self, bytes: i64) {
+        let mut left = bytes;
+        let pending = self.pending.iter_mut().rev();
+        for open in std::iter::once(&mut self.current).chain(pending) {
+            let row = &mut open.row;
+            let late = left.min(row.unseen_bytes);
+            row.unseen_bytes -= late;
+            row.acked_bytes += late;
+            row.delivered_bytes += late;
+            left -= late;
+        }
+        self.current.row.acked_bytes += left;
+        self.current.row.delivered_bytes += left;
     }
 
     /// Counts the time in which the writer was blocked before a send, if it was.

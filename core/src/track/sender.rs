@@ -192,6 +192,12 @@ impl Sender {
         (flight - self.sacked.bytes() - lost + self.retransmitted.bytes()).max(0)
     }
 
+    /// Is all acknowledged that was sent? False while SND.UNA is unknown.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.snd_una != NULL && self.snd_una >= self.snd_nxt
+    }
+
     /// Returns how many more bytes the window allows; `None` while the window is unknown.
     ///
     /// The right edge never moves back here, because a receiver should not shrink its window (RFC 9293 section 3.8.6).

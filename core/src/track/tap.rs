@@ -367,6 +367,14 @@ impl Tap {
         is_early
     }
 
+    /// May data still follow that were acknowledged before they were captured?
+    #[must_use]
+    #[inline]
+    pub fn awaits_late_data(&self, now_ns: i64) -> bool {
+        !self.acked_unseen.is_empty()
+            && (now_ns - self.acked_unseen_ns).abs() < Self::CAPTURE_REORDER_NS
+    }
+
     /// Notes that `start..end` is acknowledged and was not captured.
     fn note_unseen(&mut self, start: i64, end: i64, time_ns: i64) {
         if start >= end {

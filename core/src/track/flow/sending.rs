@@ -106,11 +106,7 @@ impl Flow {
         self.totals.unseen_bytes -= bytes;
         self.totals.acked_bytes += bytes;
         self.delivered += bytes;
-        self.rounds.get().count(|row| {
-            row.unseen_bytes = (row.unseen_bytes - bytes).max(0);
-            row.acked_bytes += bytes;
-            row.delivered_bytes += bytes;
-        });
+        self.rounds.get().captured_late(bytes);
     }
 
     /// Returns the cause of a retransmission.
