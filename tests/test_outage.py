@@ -5,12 +5,13 @@ import io
 import pytest
 from dialogues import analysed
 from packets import Address, pcap
-from scenario import HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import natures
-from bdpcap.report import ranking, screen, verdict
+from bdpcap.diagnosis.natures import short
+from bdpcap.report import headline, ranking, screen, verdict
 
 
 def opened(dialogue):
@@ -262,3 +263,50 @@ def test_an_outage_without_an_acknowledgment_in_the_capture_is_one():
     assert screen.sentences(flow)[-1] == (
         "The capture holds no acknowledgment: 4 retransmissions in 15 s brought none."
     )
+
+
+# The receiver reads nothing from 20 ms on: each small message leaves so much less room, until the window is shut.
+HUNG = """
+    +.001 > P. 1:1461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 1461 win 500
+    +.020 > P. 1461:2921(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 2921 win 10
+    +.020 > P. 2921:4201(1280) ack 1 win 502
+    +.020 < .  1:1(0) ack 4201 win 0
+    +.300 > .  4200:4200(0) ack 1 win 502
+    +.020 < .  1:1(0) ack 4201 win 0
+    +1    > .  4200:4200(0) ack 1 win 502
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "until"),
+    [
+        pytest.param("+.5 < R. 1:1(0) ack 4201 win 500", "until it reset the connection", id="reset"),
+        pytest.param("+.02 < . 1:1(0) ack 4201 win 0", "until the end", id="still closed"),
+        pytest.param("+.02 < . 1:1(0) ack 4201 win 500", "", id="open again"),
+    ],
+)
+def test_a_window_that_closes_and_never_opens_is_a_receiver_that_stopped_reading(end, until):
+    capture = opened(f"{HUNG}\n{end}\n")
+    said = " ".join(report.text(capture).split())
+    assert ("never opened again" in said) == bool(until)
+    assert until in said
+    # The reset has a window, but data were left unread: that end was not done.
+    reset = "reset by 198.51.100.2 with its window closed"
+    assert (reset in said) == (until.endswith("connection"))
+    if until:
+        assert capture.flow(0).remedy.where == "the receiver, 198.51.100.2"
+        assert "had a receiver that stopped reading" in headline.summary(capture, ranking.groups(capture))
+
+
+def test_a_direction_whose_peer_sends_has_no_open_and_idle_connection():
+    # The client asks at 0 s, and once more at 9 s; meanwhile the server sends every 100 ms.
+    stream = "\n".join(
+        f"+.090 < P. {1 + 100 * i}:{101 + 100 * i}(100) ack 101 win 500\n+.010 > . 101:101(0) ack {101 + 100 * i} win 502"
+        for i in range(90)
+    )
+    ask = "+.001 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 500\n"
+    again = "\n+.001 > P. 101:201(100) ack 9001 win 502\n+.020 < . 9001:9001(0) ack 201 win 500"
+    flow = opened(ask + stream + again).flow(0, str(CLIENT))
+    assert "it had nothing to send." in short.speed(flow)

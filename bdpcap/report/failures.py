@@ -39,6 +39,7 @@ DONE: Final = "done"
 
 _DIRECTIONS: Final = (
     *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
+    "window_last_bytes",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -119,6 +120,9 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     client_bytes, server_bytes = life["client_bytes"], life["server_bytes"]
     own_bytes = np.where(by_client, client_bytes, server_bytes)
     peers_bytes = np.where(by_client, server_bytes, client_bytes)
+    # The data of an end have the window that its peer advertises.
+    windows = both["window_last_bytes"].reshape(-1, 2)
+    own_window = np.where(by_client, windows[:, 1], windows[:, 0])
     # A TLS alert or a quit command is no loss.
     cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
     # A client may close its half and still wait for an answer; a server that closes gives none.
@@ -142,6 +146,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (DONE, reset),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
+        ("unread", reset & (own_window == 0)),
         ("unused", reset & complete & (life["closed_by"] == NULL) & (client_bytes + server_bytes == 0)),
         ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
         ("refused", handshake == "refused"),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import relayed
-from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, nature
+from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
@@ -35,6 +35,9 @@ _ASKED: Final = 3
 
 _NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
 """Shares of the limits that are no program's, or its host's."""
+
+_GRAVE: Final = ((OUTAGE, "an outage"), (STOPPED, "a receiver that stopped reading"))
+"""Natures that outrank every limit, and what a flow of them had."""
 
 _WAITED: Final = {
     "rwnd": "they waited for the receive window",
@@ -67,9 +70,11 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         .sort_values("sum", ascending=False)
     )
     whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
-    outages = [nature(group.flow) is OUTAGE for group in shown]
-    out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
-    if outages[0]:
+    kinds = [nature(group.flow) for group in shown]
+    out = "".join(
+        f"; {units.number(kinds.count(kind), 'flow')} had {words}" for kind, words in _GRAVE if kind in kinds
+    )
+    if any(kinds[0] is kind for kind, _ in _GRAVE):
         return f"{whole}{out}."
     if not any(has_place(group.flow) for group in shown):
         failed = connections.failed(capture)

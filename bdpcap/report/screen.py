@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams, relayed
-from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.expected import LACKING
@@ -63,7 +63,7 @@ def entries(groups: list[Group]) -> Entries:
         if asks and group.flow.stream in asked:
             continue
         asked |= {group.flow.stream} if asks else set()
-        slight = place > first and _is_slight(group.flow, detailed)
+        slight = place > first and kind is not STOPPED and _is_slight(group.flow, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
     return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
@@ -148,14 +148,14 @@ def head(flow: Flow) -> str:
 def rate(flow: Flow) -> str:
     """Return the rate reached and the rate that the path can carry; empty if the nature's sentence has it."""
     kind = nature(flow)
-    if kind is not None and kind is not OUTAGE:
+    if kind not in (None, OUTAGE, STOPPED):
         return ""
     if moved := speed(flow):
         return moved
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     size = units.data_size(flow.summary["payload_bytes"])
     # No rate of a path is known for a time without an answer.
-    told = path is not None and reached and kind is not OUTAGE and not _contradicts(flow)
+    told = path is not None and reached and kind is None and not _contradicts(flow)
     can = f"; the network can carry {path.capacity}" if path is not None and told else ""
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.

@@ -1,11 +1,11 @@
-"""The nature of a flow that no single limit holds: an outage, requests, a timer, a short transfer, an end, resets."""
+"""The nature of a flow that no single limit holds: an outage, requests, a timer, an end, and others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import disowned, farewell, half, outage, requests, short, slow_start, timer
+from bdpcap.diagnosis.natures import disowned, farewell, half, outage, requests, short, slow_start, stopped, timer
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.model import Nature
 
-__all__ = ["DISOWNED", "FAREWELL", "OUTAGE", "REQUESTS", "SLOW_START", "TIMER", "nature", "of_packets"]
+__all__ = ["DISOWNED", "FAREWELL", "OUTAGE", "REQUESTS", "SLOW_START", "STOPPED", "TIMER", "nature", "of_packets"]
 
 DISOWNED: Final = disowned.NATURE
 OUTAGE: Final = outage.NATURE
+STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
@@ -27,6 +28,7 @@ _ALL: Final = (
     half.NATURE,
     DISOWNED,
     OUTAGE,
+    STOPPED,
     FAREWELL,
     SLOW_START,
     TIMER,

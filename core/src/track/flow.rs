@@ -379,6 +379,12 @@ impl Flow {
         self.rounds.get().finish(at.time_ns, at.frame, &self.sender);
     }
 
+    /// Returns the window that the receiver advertised last, in bytes; [`NULL`] where unknown.
+    #[must_use]
+    pub fn window_last_bytes(&self) -> i64 {
+        self.advertised.bytes
+    }
+
     /// Has the sender's FIN been acknowledged, with all data before it?
     #[must_use]
     pub fn is_fin_acknowledged(&self) -> bool {

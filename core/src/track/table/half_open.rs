@@ -169,6 +169,7 @@ impl HalfOpen {
                 syn_scale: handshake.own_scale(from).map_or(NULL, i64::from),
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
+                window_last_bytes: NULL,
                 longest_stall_ns: NULL,
                 sustained_rate: NULL,
                 rtt_min_ns: NULL,

@@ -114,6 +114,8 @@ packed_row! {
         pub syn_window_bytes: i64,
         /// Largest window that the receiver advertised, in bytes; [`NULL`] where unknown.
         pub window_max_bytes: i64,
+        /// Window that the receiver advertised last, in bytes, that of a reset left out; [`NULL`] where unknown.
+        pub window_last_bytes: i64,
         /// Largest number of bytes in flight.
         pub in_flight_max_bytes: i64,
         /// How often two ranges were merged because a set was full; see [`crate::track::tap::ranges::Ranges::merged`].
@@ -206,6 +208,7 @@ impl Summary {
             syn_scale: or_null(connection.handshake.own_scale(from).map(i64::from)),
             syn_window_bytes: or_null(connection.handshake.window(1 - from).map(i64::from)),
             window_max_bytes: or_null(totals.window_max_bytes),
+            window_last_bytes: flow.window_last_bytes(),
             in_flight_max_bytes: totals.in_flight_max_bytes,
             merged_ranges: flow.merged_ranges(),
             rounds_left_out: flow.rounds_left_out(),
