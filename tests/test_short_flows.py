@@ -238,7 +238,11 @@ def copied(greeting_ns):
         "payload_bytes": 1_020_000,
         "active_throughput_bps": 8 * 1_020_000e9 / ends[1],
     }
-    return SimpleNamespace(rtts=rtts, summary=pd.Series(summary))
+    other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0]})
+    capture = SimpleNamespace(flows=other)
+    return SimpleNamespace(
+        capture=capture, stream=0, receiver="server", rtts=rtts, summary=pd.Series(summary)
+    )
 
 
 def test_small_exchanges_are_no_time_of_a_transfer():

@@ -36,9 +36,17 @@ def speed(flow: Flow) -> str:
     bulk = _bulk(flow)
     moved = _moved(flow, bulk)
     if bulk is None:
-        return f"{moved}; for another {units.duration(idle_ns)} the connection was open and idle."
+        idle = "it had nothing to send" if _is_other_busy(flow) else "the connection was open and idle"
+        return f"{moved}; for another {units.duration(idle_ns)} {idle}."
     rest_ns = idle_ns + int(summary["active_ns"]) - _lasting_ns(bulk)
     return f"{moved}; for another {units.duration(rest_ns)} the connection was idle or exchanged little."
+
+
+def _is_other_busy(flow: Flow) -> bool:
+    """Return whether the other direction was active for longer than a flow, and so in a part of its idle time."""
+    flows = flow.capture.flows
+    other = flows[(flows["stream"] == flow.stream) & (flows["sender"] == flow.receiver)]
+    return bool((other["active_ns"] > (1 + LARGE) * flow.summary["active_ns"]).any())
 
 
 def ends_by_itself(flow: Flow) -> bool:
