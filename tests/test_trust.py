@@ -346,6 +346,28 @@ def test_a_delay_of_the_host_itself_leaves_the_vantage_to_the_delays(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("ack_ms", "port", "place"),
+    [(0.02, CLIENT.port, "receiver"), (4, CLIENT.port, "between"), (0.02, SERVER.port, "between")],
+)
+def test_data_show_a_nearer_receiver_than_its_slow_handshake(tmp_path, ack_ms, port, place):
+    # The server takes 4 ms to answer a SYN, of 20 ms in all. On its host, an acknowledgment of data may be sooner.
+    dialogue = scenario(
+        f"""
+        0     < S  0:0(0)       win 60000 <mss 1000,wscale 6>
+        +.004 > S. 0:0(0) ack 1 win 60000 <mss 1000,wscale 6>
+        +.016 < .  1:1(0) ack 1 win 1000
+        +.001 < .  1:1001(1000) ack 1 win 1000
+        +.001 < .  1001:2001(1000) ack 1 win 1000
+        +{ack_ms / 1e3:.6f} > . 1:1(0) ack 2001 win 1000
+        +.020 < .  2001:3001(1000) ack 1 win 1000
+        +.001 < .  3001:4001(1000) ack 1 win 1000
+        +{ack_ms / 1e3:.6f} > . 1:1(0) ack 4001 win 1000
+        """
+    )
+    assert analyse(captured_at(dialogue, port), tmp_path).flow(0).summary["vantage"] == place
+
+
 def test_both_ends_of_a_loopback_are_one_machine(tmp_path):
     dialogue = scenario(
         f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+.02 < . 1:1(0) ack 1001 win 502",

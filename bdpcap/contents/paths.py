@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from bdpcap.contents.streams import Streams
     from bdpcap.read.whole import Whole
-
-_DELAYS: Final = ("sender_side_ns", "receiver_side_ns")
-"""Columns about directions that show where they were captured."""
 
 
 class Paths:
@@ -47,10 +44,10 @@ class Paths:
         # Streams of a SYN alone have no path: a flood has millions, and nothing shows their place.
         followed = paths > 0
         places = np.full(len(paths), vantage.UNKNOWN, dtype=np.int8)
-        pieces = [{name: np.zeros(0, dtype=np.int64) for name in _DELAYS}]
+        pieces = [{name: np.zeros(0, dtype=np.int64) for name in vantage.DELAYS}]
         first = 0
-        for columns in core_pass.directions(self._core, None, _DELAYS):
-            own = followed[first : first + len(columns[_DELAYS[0]])]
+        for columns in core_pass.directions(self._core, None, vantage.DELAYS):
+            own = followed[first : first + len(columns[vantage.DELAYS[0]])]
             pieces.append({name: values[own] for name, values in columns.items()})
             first += len(own)
         known = () if self._whole is None else self._whole.sender_side_ns
@@ -72,6 +69,6 @@ class Paths:
         """Return least RTT and least round trip to the sender, in ns, on the paths of both directions of a stream."""
         paths = self.columns["of_streams"].astype(np.int64)
         own = paths[[2 * stream, 2 * stream + 1]]
-        return self.columns["rtt_ns"][own], vantage.sender_sides(self._core.directions(names=_DELAYS), paths)[
+        return self.columns["rtt_ns"][own], vantage.sender_sides(self._core.directions(names=vantage.DELAYS), paths)[
             own
         ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NAMES", "UNKNOWN", "nearer", "places", "routers", "sender_sides", "sentence"]
+__all__ = ["DELAYS", "NAMES", "UNKNOWN", "nearer", "places", "routers", "sender_sides", "sentence"]
 
 NAMES: Final = np.array(PLACES, dtype=object)
 """Names of places by their codes. A capture may have millions of directions, and a code takes a byte."""
@@ -40,6 +40,10 @@ INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
 MOST_ROUTERS: Final = 30
 """Most routers that a path has: as many as traceroute looks for (traceroute(8), -m)."""
+
+
+DELAYS: Final = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns", "tap_at_sender", "partial_checksum")
+"""Columns about directions that show where they were captured."""
 
 
 def places(
@@ -98,9 +102,16 @@ def _round_trips_of_blocks(
 
 
 def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least round trips from the tap to the sender and to the receiver, in nanoseconds; NaN if unknown."""
-    sender, receiver = (directions[f"{side}_side_ns"] for side in ("sender", "receiver"))
-    return floats(np.asarray(sender)), floats(np.asarray(receiver))
+    """Return the least round trips from the tap to the sender and to the receiver, in nanoseconds; NaN if unknown.
+
+    A host takes longer to answer a SYN than to acknowledge data: a socket is made for it. So on the receiver's host, which
+    partial checksums show, data may measure a shorter round trip to it than the handshake.
+    """
+    sender, receiver, whole = (floats(np.asarray(directions[name])) for name in DELAYS[:3])
+    by_data = np.maximum(whole - np.where(directions["tap_at_sender"], 0.0, sender), 0.0)
+    on_receiver = np.asarray(directions["partial_checksum"]).reshape(-1, 2)[:, ::-1].ravel() > 0
+    known = on_receiver & np.isfinite(receiver)
+    return sender, np.where(known, np.fmin(receiver, by_data), receiver)
 
 
 def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.int8]:
