@@ -20,8 +20,10 @@ __all__ = ["NATURE"]
 
 
 def _is_stopped(flow: Flow) -> bool:
-    """Return whether the window was closed at the end, for a time that a person notices."""
-    return flow._counts["window_last_bytes"] == 0 and rwnd.shut_ns(_last(flow)) >= NOTICED_NS
+    """Return whether a window that was open was closed at the end, for a time that a person notices."""
+    if flow._counts["window_last_bytes"] != 0 or not (flow.rtts["window_max_bytes"].fillna(0) > 0).any():
+        return False
+    return rwnd.shut_ns(_last(flow)) >= NOTICED_NS
 
 
 def _last(flow: Flow) -> pd.DataFrame:
