@@ -171,6 +171,13 @@ def test_what_is_zero_for_want_of_a_clock_is_not_said(flow):
     assert " at " not in verdict.numbers(changed(flow, throughput_bps=1.0))
 
 
+def test_a_rate_says_which_bytes_it_counts(flow):
+    assert "acknowledged" not in verdict.numbers(flow.summary)
+    less = changed(flow, throughput_bps=0.8 * flow.summary["throughput_bps"])
+    acked = units.data_size(0.8 * flow.summary["payload_bytes"])
+    assert f", {acked} of it acknowledged, at " in verdict.numbers(less)
+
+
 # which flows have a place
 
 

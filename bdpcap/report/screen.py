@@ -153,7 +153,6 @@ def rate(flow: Flow) -> str:
     if moved := speed(flow):
         return moved
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
-    size = units.data_size(flow.summary["payload_bytes"])
     # No rate of a path is known for a time without an answer.
     told = path is not None and reached and kind is None and not _contradicts(flow)
     can = f"; the network can carry {path.capacity}" if path is not None and told else ""
@@ -165,17 +164,24 @@ def rate(flow: Flow) -> str:
     more = (
         " or more" if int(flow._counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"]) else ""
     )
-    return f"{size} at {reached}{more}{can}." if reached else f"{size}."
+    if not reached:
+        return f"{units.data_size(flow.summary['payload_bytes'])}."
+    return f"{verdict.carried(flow.summary)} at {reached}{more}{can}."
 
 
 def _contradicts(flow: Flow) -> bool:
-    """Return whether a link that was full of this flow alone carried less than the rate of the path."""
+    """Return whether a full link carried more than the rate of the path, or less though full of this flow alone."""
     summary = flow.summary
     full = flow.rtts[flow.rtts["limit"] == "link"]
     known = known_bps(summary)
-    if summary["limit"] != "link" or known is None or (full["detail"] == "others' queue").mean() > 1 / 2:
+    if summary["limit"] != "link" or known is None:
         return False
-    return bool(len(ranking.on_path(flow)) < 2 and known > SAME_RATE * delivered_bps(full))
+    carried = delivered_bps(full)
+    if carried > SAME_RATE * known:
+        return True
+    if (full["detail"] == "others' queue").mean() > 1 / 2:
+        return False
+    return bool(len(ranking.on_path(flow)) < 2 and known > SAME_RATE * carried)
 
 
 def sentences(flow: Flow, *, brief: bool = False) -> list[str]:

@@ -156,12 +156,23 @@ def _idle(summary: pd.Series[Any]) -> str:
 def numbers(summary: pd.Series[Any]) -> str:
     """Return size, rate, RTT and window of a flow in words; unknown values are left out."""
     rate = throughput(summary)
-    known = [f"{units.data_size(summary['payload_bytes'])}{f' at {rate}' if rate else ''}"]
+    known = [f"{carried(summary)} at {rate}" if rate else units.data_size(summary["payload_bytes"])]
     if trip := round_trip(summary):
         known.append(f"RTT {trip}")
     if pd.notna(summary["window_max_bytes"]):
         known.append(f"window up to {units.exact_bytes(summary['window_max_bytes'])}")
     return f"{'; '.join(known)}."
+
+
+def carried(summary: pd.Series[Any]) -> str:
+    """Return the size of a flow in words, and from 10 % unacknowledged on, the bytes that its rate counts."""
+    size = units.data_size(summary["payload_bytes"])
+    acked = rates.bytes_at(
+        float(summary["throughput_bps"]), float(summary["end_ns"] - summary["start_ns"])
+    )
+    if acked > (1 - NOTABLE_SHARE) * float(summary["payload_bytes"]):
+        return size
+    return f"{size}, {units.data_size(acked)} of it acknowledged,"
 
 
 def throughput(summary: pd.Series[Any]) -> str:
