@@ -72,6 +72,30 @@ def test_a_window_that_fell_once_and_stands_is_no_slow_reader():
     assert decide.cause(flow)[0].reason(flow, flow.rtts).startswith("11,584 bytes per round trip")
 
 
+@pytest.mark.parametrize("rises", [False, True])
+def test_a_window_that_rises_after_it_stood_does_not_stop_there(rises):
+    # 24 round trips of 101 ms at 46 segments of 1,440 bytes; then the window doubles, or not.
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1440,wscale 7>",
+        "+.100 < S. 0:0(0) ack 1 win 65535 <mss 1440,nop,wscale 8,nop,nop,sackOK>",
+        "+0 > . 1:1(0) ack 1 win 502",
+    ]
+    at, fields = 1, [258] * 24 + [517 if rises else 258] * 2
+    for before, field in zip([258, *fields], fields, strict=False):
+        for number in range(before * 256 // 1440):
+            gap = ".001" if number == 0 else ".00001"
+            lines.append(f"+{gap} > . {at}:{at + 1440}(1440) ack 1 win 502")
+            at += 1440
+        lines.append(f"+.100 < . 1:1(0) ack {at} win {field}")
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+    seen = observed(flow)
+    assert (seen.window, seen.rose_to) == (66_048, 132_352 if rises else None)
+    assert 2.3e9 < seen.stood_ns < 2.8e9
+    said = codes(flow)[Code.WINDOW_SETTING].sentence
+    assert said.startswith(f"The window {'stood' if rises else 'stops'} at 66,048 bytes")
+    assert said.endswith(" it rose to 132,352 bytes.") == rises
+
+
 def test_the_first_window_is_the_syn_acks_and_not_what_first_data_left_of_it():
     # iperf 2 sends 60 bytes at once: the window is 49,172 after them. 48,552 bytes hold 33 segments.
     flow = transfer(33 * 1448, first=49_232, greeting=60)

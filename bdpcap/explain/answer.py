@@ -59,6 +59,10 @@ class Observed:
     """Whether the receiver agreed to neither a window scale nor timestamps."""
     limited: bool = True
     """Whether the window was the limit. If not, autotuning grew it only as far as the flow needed."""
+    rose_to: int | None = None
+    """Largest window in bytes, if the plateau ended by a rise to it; None if it lasted."""
+    stood_ns: int = 0
+    """Active time with the plateau, in ns."""
 
     @property
     def agreed_scale(self) -> int | None:

@@ -11,6 +11,7 @@ from bdpcap.explain.buffers import UNSCALED, Knob
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Observed, Solution, solve
+from bdpcap.limits import IDLE
 from bdpcap.limits.evidence.window import STANDING
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def observed(flow: Flow) -> Observed | None:
     None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
     """
     receiver_syn = 1 << (1 - int(flow._counts["direction"]))
-    windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
+    rounds = flow.rtts[flow.rtts["window_max_bytes"].notna()]
+    windows = rounds["window_max_bytes"].to_numpy(dtype=np.int64)
     if not windows.size or not int(flow._counts["handshake"]) & receiver_syn:
         return None
     values, counts = np.unique(windows, return_counts=True)
@@ -52,6 +54,9 @@ def observed(flow: Flow) -> Observed | None:
     near = np.abs(windows - values[most]) <= STANDING * values[most]
     if near.sum() < max(_FEWEST_ROUNDS, part * windows.size) or values[most] < 2 * mss:
         return None
+    stood = rounds[near & (rounds["limit"] != IDLE).to_numpy()]
+    higher = np.flatnonzero(windows > (1 + STANDING) * values[most])
+    rose = higher.size and higher[0] > np.flatnonzero(near)[-1]
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
     first = flow._counts["syn_window_bytes"]
     # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
@@ -67,6 +72,8 @@ def observed(flow: Flow) -> Observed | None:
         system="" if pd.isna(system) else str(system),
         bare=unscaled and not int(flow._counts["has_timestamps"]),
         limited=was_limit(flow),
+        rose_to=int(values[-1]) if rose else None,
+        stood_ns=int((stood["end_ns"] - stood["start_ns"]).sum()),
     )
 
 

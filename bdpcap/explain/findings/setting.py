@@ -138,7 +138,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({named}).{exact}",
+        sentence=f"The window {_stood(seen)}{arithmetic} ({named}).{exact}{_rose(seen)}",
         cause=" ".join(cause),
         remedy=(
             f"See whether the receiver has {first.needs}, which is not its kernel's default. "
@@ -154,6 +154,18 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         certainty=certainty(solution),
         source=first.setting.era.source,
     )
+
+
+def _stood(seen: Observed) -> str:
+    """Return the window in words; one that rose did not stop there."""
+    return f"{'stops' if seen.rose_to is None else 'stood'} at {units.exact_bytes(seen.window)}"
+
+
+def _rose(seen: Observed) -> str:
+    """Return a sentence on the end of a window that rose; empty for any other."""
+    if seen.rose_to is None:
+        return ""
+    return f" After {units.duration(seen.stood_ns)} it rose to {units.exact_bytes(seen.rose_to)}."
 
 
 def _fitting(answer: Answer) -> str:
