@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from dialogues import analysed
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
+from bdpcap.report import screen
 
 
 def all_of_client(text):
@@ -252,3 +254,24 @@ def test_small_exchanges_are_no_time_of_a_transfer():
     assert short.speed(copied(10_000_000)) == (
         "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
     )
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_short_transfer_says_that_its_window_was_still_growing(small):
+    # 25 round trips of 17 ms. The window grows from two segments by a quarter each, or is large from the start.
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1460,nop,wscale 8>",
+        "+.017 < S. 0:0(0) ack 1 win 2920 <mss 1460,nop,wscale 8>",
+        "+0 > . 1:1(0) ack 1 win 502",
+    ]
+    sent, window = 1, 2_920
+    for _ in range(25):
+        for number in range(window // 1460):
+            lines.append(f"+{'.0001' if number == 0 else '.00001'} > . {sent}:{sent + 1460}(1460) ack 1 win 502")
+            sent += 1460
+        window = window * 5 // 4 + 256
+        lines.append(f"+.017 < . 1:1(0) ack {sent} win {window // 256 if small else 4000}")
+    flow = analysed("\n".join(lines)).flow(0)
+    said = " ".join(screen.sentences(flow))
+    assert screen.head(flow).startswith("a short transfer")
+    assert ("The receive window was still growing: it grew from " in said) == small

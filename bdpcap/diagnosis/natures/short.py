@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis.kinds import LIMIT_NAMES
+from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
@@ -136,6 +136,11 @@ def _held(flow: Flow) -> str:
     limit = str(flow.summary["limit"])
     if limit in ("app", "unknown"):
         return ""
+    own = flow.rtts[flow.rtts["limit"] == limit]
+    if limit == "rwnd" and longest(own, "detail") == "ramp" and not _is_few(flow):
+        ramp = rwnd.LIMIT.causes["ramp"]
+        words = ramp.reason(flow, own)
+        return f" {ramp.headline}{': ' if words else ''}{words}."
     article = "" if limit == "cwnd" else "the "
     share = units.share(flow.summary[f"{limit}_share"])
     return f" Its main limit was {article}{LIMIT_NAMES[limit]}, for {share} of the active time."
