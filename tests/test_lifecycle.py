@@ -339,7 +339,7 @@ def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     ("client", "ttl", "options", "tries", "probe"),
     [
         ("8.8.8.8", 50, OPTIONS, 1, True),
-        # Whoever tries again wants the service.
+        # A client that comes back wants the service.
         ("8.8.8.8", 50, OPTIONS, 2, False),
         # The capture is next to the client: this is no stranger.
         ("8.8.8.8", 64, OPTIONS, 1, False),
@@ -351,7 +351,7 @@ def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
 def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
     packets = []
     for number in range(tries):
-        dialogue = f"{number} > S 0:0(0) win 64240 ttl {ttl} {options}\n+.0001 < R. 0:0(0) ack 1 win 0"
+        dialogue = f"{60 * number} > S 0:0(0) win 64240 ttl {ttl} {options}\n+.0001 < R. 0:0(0) ack 1 win 0"
         packets += scenario(dialogue, client=Address(client, 40_000 + number))
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("Probably a scanner's probe" in line) == probe

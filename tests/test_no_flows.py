@@ -17,7 +17,7 @@ UNANSWERED = """
     +2    > S  0:0(0) win 64240 <mss 1460>
 """
 REFUSED = """
-    0     > S  0:0(0) win 64240 <mss 1460>
+    0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
     +.02  < R. 0:0(0) ack 1 win 0
 """
 ARP = bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_ARP, data=dpkt.arp.ARP()))

@@ -280,7 +280,7 @@ class _Line:
         elif kind == "refused":
             if one_service and others.accepted(self.servers.one, self.ports.one, self.end_ns):
                 advice = _STARTED
-            elif self._once and (self.of_strangers or self.bare):
+            elif self._came_once and (self.of_strangers or self.bare):
                 advice = _PROBE
         elif kind in _RACING and self._is_raced(others):
             advice = _RACED
@@ -325,6 +325,11 @@ class _Line:
         order = np.lexsort((at_ns, tried))
         again = (np.diff(tried[order]) == 0) & (np.diff(at_ns[order]) <= _REPEATED_NS)
         return not again.any()
+
+    @property
+    def _came_once(self) -> bool:
+        """Whether no client came back to a port, at whatever time."""
+        return self.syns == len(pd.unique(np.concatenate([tried for tried, _ in self.tries])))
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")
