@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from conftest import unavailable
@@ -283,6 +284,25 @@ def test_an_address_that_nobody_answers_is_wrong(tries, elsewhere, works):
     assert ("No SYN of 100.64.0.9 was answered anywhere" in line) != works
     assert ("The port answered other connections" in line) == works
     assert ("gave up at once" in line) == (tries == 1)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_syn_that_never_left_the_router_was_dropped_there(left):
+    packets = scenario(HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500")
+    blocked = scenario(UNANSWERED, client=Address(CLIENT.host, 50_000), server=Address(SERVER.host, 81))
+    packets += scenario("200 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    ttl = 14 + 8  # in the Ethernet frame
+    behind = [
+        replace(
+            packet,
+            time_ns=packet.time_ns + 10_000,
+            data=packet.data[:ttl] + bytes([63]) + packet.data[ttl + 1 :],
+        )
+        for packet in packets + (blocked if left else [])
+    ]
+    every = sorted([*packets, *blocked, *behind], key=lambda packet: packet.time_ns)
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(every))))[0]
+    assert ("never left it: it dropped them" in line) != left
 
 
 def test_answers_that_reached_the_client_had_no_bad_way_back():

@@ -10,6 +10,7 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.explain import systems
 from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
+from bdpcap.explain.once import once
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -235,7 +236,7 @@ def _captured(capture: Capture) -> str:
     machines = _machines(capture, rows)
     if 2 * sum(map(bool, machines)) > len(machines):
         return f"captured {_vantage(capture)}"
-    if 2 * np.count_nonzero(_on_router(capture, flows["stream"][rows])) > len(rows):
+    if on_router(capture):
         return f"captured {_ROUTER}"
     if places == {"unknown"}:
         return "place of capture unknown"
@@ -258,6 +259,14 @@ def _captured(capture: Capture) -> str:
     routers = min((one for one in passed if one is not None), default=0)
     where = f"{units.number(routers, 'router')} from" if routers else "next to"
     return f"captured {where} {nearest}{of_all}"
+
+
+@once
+def on_router(capture: Capture) -> bool:
+    """Return whether the capture has both sides of a router for most connections."""
+    rows = _largest(capture)
+    on = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
+    return bool(2 * np.count_nonzero(on) > len(rows))
 
 
 def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:

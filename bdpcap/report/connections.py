@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
+from bdpcap.explain.trust import on_router
 from bdpcap.report import talks
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, blocks
 from bdpcap.report.talks import hashes
@@ -67,6 +68,10 @@ _RACED: Final = (
     "Nothing to mend: a connection to this port over the other IP version was just opening. "
     "Programs that try both keep the first one (RFC 8305)."
 )
+_DROPPED: Final = (
+    "These SYNs entered the router that captured them and never left it: "
+    "it dropped them, as its filter may do."
+)
 _UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."
@@ -122,7 +127,9 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     for kind in _ADVICE:
         for line in lines[kind]:
             advice = line.advice(kind, others, capture.info.last_ns or 0)
-            if kind in _WITHOUT_DATA and line.ends in scans:
+            if kind == "never answered" and not line.routed and on_router(capture):
+                advice = _DROPPED
+            elif kind in _WITHOUT_DATA and line.ends in scans:
                 advice = _SCAN
             elif kind == "never answered" and len(line.clients) == 1 and line.clients.one in unreachable:
                 advice = _UNREACHABLE.format(line.clients.one)
@@ -215,6 +222,8 @@ class _Line:
     """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
     bare: bool = True
     """Whether each SYN has at most the MSS as an option."""
+    routed: bool = False
+    """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
     """Longest time from the first packet of a connection to its last."""
     start_ns: int = sys.maxsize
@@ -236,6 +245,7 @@ class _Line:
             is_public(client.strip("[]")) for client in rows["client"].unique()
         )
         self.bare &= bool(rows["bare"].all())
+        self.routed |= bool(rows["routed"].any())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))

@@ -39,7 +39,7 @@ DONE: Final = "done"
 
 _DIRECTIONS: Final = (
     *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
-    "window_last_bytes",
+    "window_last_bytes", "routed_copies",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -50,6 +50,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
     ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``. ``at_client`` and ``at_server`` are whether
     the capture was taken next to that end. ``bare`` is whether its SYN has at most the MSS as an option.
+    ``routed`` is whether a packet of the client was captured on both sides of a router.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0)
@@ -90,6 +91,7 @@ def _table(
         "at_client": at_client,
         "at_server": at_server,
         "bare": is_bare(both["syn_layout"][::2][rows]),
+        "routed": both["routed_copies"][::2][rows] > 0,
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
