@@ -267,6 +267,40 @@ def test_a_summarized_capture_has_a_first_screen(sample):
     assert [one.code for one in summarized.flow(0).findings] == [one.code for one in sample.flow(0).findings]
 
 
+def writes(segments, pause, count, first=1):
+    """Bursts of so many full segments, each acknowledged after 20 ms, with pauses in s of the program between them."""
+    lines, sent = [], first
+    for _ in range(count):
+        lines += [f"+{pause} > P. {sent}:{sent + 1460}(1460) ack 1 win 502"]
+        lines += [
+            f"+.0001 > P. {at}:{at + 1460}(1460) ack 1 win 502"
+            for at in range(sent + 1460, sent + segments * 1460, 1460)
+        ]
+        sent += segments * 1460
+        lines.append(f"+.020 < . 1:1(0) ack {sent} win 8000")
+    return "\n".join(lines)
+
+
+def test_pauses_around_one_burst_are_no_part_of_a_short_transfer():
+    small = "+.1 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 8000\n"
+    burst, end = writes(20, 0.4, 1, 101), 101 + 20 * 1460
+    after = f"+.4 > P. {end}:{end + 100}(100) ack 1 win 502\n+.020 < . 1:1(0) ack {end + 100} win 8000"
+    flow = analyzed(small + burst + "\n" + after, rtt="+.001").flow(0)
+    assert flow.remedy.words.startswith("Nothing to mend")
+
+
+def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
+    # Eight bursts, 0.9 s apart: too large for an initial window, and none has most of the data.
+    flow = analyzed(writes(20, 0.9, 8)).flow(0)
+    assert flow.summary["active_ns"] > 5 * 10**9
+    assert "Nothing to mend" not in str(flow.remedy)
+
+
+def test_seldom_bursts_within_an_initial_window_are_little_data():
+    flow = analyzed(writes(4, 2, 5)).flow(0)
+    assert "so little data hardly waits" in flow.remedy.words
+
+
 def test_a_short_exchange_is_nothing_to_mend():
     flow = analyzed("+.1 > P. 1:121(120) ack 1 win 502\n+.020 < . 1:1(0) ack 121 win 502").flow(0)
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
@@ -316,7 +350,7 @@ def test_a_server_of_others_is_not_the_readers_to_set():
     # A client in a private network downloads from the Internet; nothing is lost, and the window grows.
     capture = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst")
     flow = capture.flow(38, "95.142.164.2:80")
-    assert ". Main limits: congestion control (" in headline.summary(capture, ranking.groups(capture))
+    assert " limits: congestion control (" in headline.summary(capture, ranking.groups(capture))
     assert flow.summary["limit"] == "cwnd"
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
     assert flow.remedy.words.startswith("Nothing to set at this end: 95.142.164.2 decides")

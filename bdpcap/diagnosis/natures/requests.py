@@ -146,20 +146,22 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             ends = {side: str(first[side]) for side in ends}
         where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
         return where, requests.advice(shares, side)
-    if client == server:
-        return "", "Nothing to mend on a path: both programs run on one host, and they decide."
-    if side == "client":
-        return (
-            "",
-            f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user.",
-        )
-    taken_ns = shares.parts[side] * shares.lasting_ns
-    if side == "server" and taken_ns < NOTICED_NS:
-        return "", f"Nothing to mend: all answers of the server took {units.duration(taken_ns)}."
-    if side == "server" and shares.news:
-        return "", requests.advice(shares, side)
+    if said := _nothing_to_mend(client, server, side, shares):
+        return "", said
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     return where, requests.advice(shares, side)
+
+
+def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str:
+    """Return the advice where nothing is to be mended; empty elsewhere."""
+    if client == server:
+        return "Nothing to mend on a path: both programs run on one host, and they decide."
+    if side == "client":
+        return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
+    taken_ns = shares.parts[side] * shares.lasting_ns
+    if side == "server" and taken_ns < NOTICED_NS:
+        return f"Nothing to mend: all answers of the server took {units.duration(taken_ns)}."
+    return requests.advice(shares, side) if side == "server" and shares.news else ""
 
 
 def _shown(flow: Flow) -> Shown | None:

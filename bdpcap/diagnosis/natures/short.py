@@ -67,14 +67,26 @@ def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
     moved = int(summary["payload_bytes"])
     lasting_ns = rates.duration_ns(moved, rate) if moved and rate else summary["active_ns"]
     lasted = units.duration(lasting_ns if bulk is None else _lasting_ns(bulk))
-    carried = _bursts(flow)
-    least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
-    several = int((carried >= least).sum())
-    times = f" ({several} bursts)" if several > 1 else ""
+    times = _times(flow) if bulk is None else _batches(bulk)
     whole = units.data_size(summary["payload_bytes"])
     size = whole if bulk is None else units.data_size(bulk["acked_bytes"].sum())
     of = "" if size == whole else f" of {whole}"
     return f"{size}{of} in {lasted}{times}{at}"
+
+
+def _times(flow: Flow) -> str:
+    """Return the number of bursts with many bytes between pauses that a person notices; empty for one."""
+    carried = _bursts(flow)
+    least = max(LARGE * carried.sum(), INITIAL_WINDOW * flow.summary["mss_bytes"])
+    several = int((carried >= least).sum())
+    return f" ({several} bursts)" if several > 1 else ""
+
+
+def _batches(bulk: pd.DataFrame) -> str:
+    """Return the number of runs of rounds that follow each other, and the time from first to last; empty for one."""
+    several = int((bulk["start_ns"] != bulk["end_ns"].shift()).sum())
+    span_ns = int(bulk["end_ns"].max() - bulk["start_ns"].min())
+    return f" ({several} bursts within {units.duration(span_ns)})" if several > 1 else ""
 
 
 def _lasting_ns(rounds: pd.DataFrame) -> int:
@@ -147,16 +159,39 @@ def _held(flow: Flow) -> str:
 
 
 def _is_short(flow: Flow) -> bool:
-    """Return whether the data took less than a second, and ended by themselves or within an initial window."""
+    """Return whether a flow took less than a second, and nothing held it for longer than its transfer takes."""
     summary = flow.summary
-    brief = summary["active_ns"] < NOTICED_NS
+    brief = summary["active_ns"] < NOTICED_NS or _is_one_burst(flow)
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
     return bool(brief) and (first or ends_by_itself(flow))
 
 
+def _is_brief(flow: Flow) -> bool:
+    """Return whether the data of a flow that its program limited were in flight for less than a second in all."""
+    return _is_paced(flow) and _lasting_ns(_with_data(flow)) < NOTICED_NS
+
+
+def _is_paced(flow: Flow) -> bool:
+    """Return whether the program limited a flow, and no peer waited for an answer for most of that time."""
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    return bool(flow.summary["limit"] == "app" and longest(own, "detail") != "response time")
+
+
+def _is_one_burst(flow: Flow) -> bool:
+    """Return whether the program set the pace, and nearly all data went in one burst of less than a second."""
+    carried = _bursts(flow)
+    if not _is_paced(flow) or carried.empty or carried.max() < (1 - LARGE) * carried.sum():
+        return False
+    rounds = _with_data(flow)
+    own = rounds[_burst_of(rounds) == carried.idxmax()]
+    return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
+
+
 def _is_few(flow: Flow) -> bool:
-    """Return whether a flow carried less than an initial window."""
-    return bool(flow.summary["payload_bytes"] < INITIAL_WINDOW * flow.summary["mss_bytes"])
+    """Return whether a flow carried less than an initial window, or seldom a burst of less than that."""
+    least = INITIAL_WINDOW * flow.summary["mss_bytes"]
+    few = flow.summary["payload_bytes"] < least
+    return bool(few or (_is_brief(flow) and (_bursts(flow) < least).all()))
 
 
 def _is_little(flow: Flow) -> bool:
