@@ -8,6 +8,7 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain.exchange_shares import waits
+from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import palette, units
@@ -83,9 +84,25 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
     )
 
 
+def _trips(flow: Flow, _: pd.DataFrame) -> str:
+    number = units.number(len(flow.exchanges), "request")
+    return f"{number}, one after the other, each took a round trip of {units.duration(flow.summary['rtt_min_ns'])}"
+
+
+def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
+    """Return whether round trips of requests took most of some rounds' time, and the programs of both ends did not."""
+    if requests.told(flow) is None or (found := waits(flow, own)) is None:
+        return False
+    half_ns = int((own["end_ns"] - own["start_ns"]).sum()) / 2
+    trips_ns = len(flow.exchanges) * flow.summary["rtt_min_ns"]
+    return bool(trips_ns >= half_ns > found.own_ns + found.peer_ns)
+
+
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
-    """Return the detail that holds for longest; "peer's time" if an idle program waited for its peer for most of it."""
+    """Return the detail that holds for longest, or whose time a program waited for: its peer's, or round trips."""
     detail = longest(own, "detail")
+    if detail in ("idle", "small writes") and _are_trips(flow, own):
+        return "round trips"
     found = waits(flow, own) if detail == "idle" else None
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
     waited = found is not None and found.peer_ns > max(found.own_ns, held_ns / 2)
@@ -116,6 +133,13 @@ LIMIT: Final = Limit(
             places.receiver,
             "See what takes its time there: its program, its user, its host, or the path to it.",
             paced("as fast as that end asks and answers"),
+        ),
+        "round trips": Cause(
+            "Round trips held the programs back, not bandwidth",
+            _trips,
+            places.programs,
+            "Make fewer round trips: ask for more at once, or send without waiting for each answer (pipelining).",
+            paced("as fast as the programs ask"),
         ),
         "own window": Cause(
             "The program's own window held the sender back",
