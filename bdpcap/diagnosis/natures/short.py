@@ -161,7 +161,7 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow took less than a second, and nothing held it for longer than its transfer takes."""
     summary = flow.summary
-    brief = summary["active_ns"] < NOTICED_NS or _is_one_burst(flow)
+    brief = summary["active_ns"] < NOTICED_NS or (_is_one_burst(flow) and not _is_few(flow))
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
     return bool(brief) and (first or ends_by_itself(flow))
 
