@@ -301,6 +301,37 @@ def test_seldom_bursts_within_an_initial_window_are_little_data():
     assert "so little data hardly waits" in flow.remedy.words
 
 
+def test_round_trips_before_the_one_large_request_held_the_programs_back():
+    # As in SMTP: eight commands of 340 ms each, the client asks 1 ms after each reply, and then the message.
+    asks = "".join(
+        f"+.001 > P. {1 + 20 * n}:{21 + 20 * n}(20) ack {1 + 30 * n} win 502\n"
+        f"+.340 < P. {1 + 30 * n}:{31 + 30 * n}(30) ack {21 + 20 * n} win 8000\n"
+        for n in range(8)
+    )
+    message = "+.001 > P. 161:20161(20000) ack 241 win 502\n+.340 < P. 241:271(30) ack 20161 win 8000"
+    flow = analyzed(asks + message, rtt=".340").flow(0, str(CLIENT))
+    assert natures.nature(flow) is None
+    said = " ".join(screen.sentences(flow))
+    assert "Round trips held the programs back, not bandwidth: 9 requests, one after the other" in said
+    assert "fewer round trips" in flow.remedy.words
+
+
+def test_batches_one_at_a_time_are_counted():
+    # Ten batches of 20 segments; after each, the peer answers small messages for 60 ms.
+    lines, sent, asked = [], 1, 1
+    for _ in range(10):
+        lines.append(writes(20, 0.001, 1, sent).replace("ack 1 win 502", f"ack {asked} win 502"))
+        lines[-1] = lines[-1].replace("1:1(0)", f"{asked}:{asked}(0)")
+        sent += 20 * 1460
+        for _ in range(2):
+            lines.append(f"+.010 > P. {sent}:{sent + 10}(10) ack {asked} win 502")
+            lines.append(f"+.020 < P. {asked}:{asked + 10}(10) ack {sent + 10} win 8000")
+            sent, asked = sent + 10, asked + 10
+    said = screen.sentences(analyzed("\n".join(lines)).flow(0, str(CLIENT)))
+
+    assert "(10 bursts within " in said[0]
+
+
 def test_a_short_exchange_is_nothing_to_mend():
     flow = analyzed("+.1 > P. 1:121(120) ack 1 win 502\n+.020 < . 1:1(0) ack 121 win 502").flow(0)
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
