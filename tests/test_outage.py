@@ -285,7 +285,9 @@ HUNG = """
         pytest.param("+.5 < R. 1:1(0) ack 4201 win 500", "until it reset the connection", id="reset"),
         pytest.param("+.02 < . 1:1(0) ack 4201 win 0", "until the end", id="still closed"),
         pytest.param("+.02 < . 1:1(0) ack 4201 win 500", "", id="open again"),
-        pytest.param("+.02 < . 1:1(0) ack 4201 win 0\n+.1 < . 1:1(0) ack 4201 win 500", "", id="open at last"),
+        pytest.param(
+            "+.02 < . 1:1(0) ack 4201 win 0\n+.1 < . 1:1(0) ack 4201 win 500", "", id="open at last"
+        ),
     ],
 )
 def test_a_window_that_closes_and_never_opens_is_a_receiver_that_stopped_reading(end, until):

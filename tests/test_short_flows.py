@@ -267,7 +267,9 @@ def test_a_short_transfer_says_that_its_window_was_still_growing(small):
     sent, window = 1, 2_920
     for _ in range(25):
         for number in range(window // 1460):
-            lines.append(f"+{'.0001' if number == 0 else '.00001'} > . {sent}:{sent + 1460}(1460) ack 1 win 502")
+            lines.append(
+                f"+{'.0001' if number == 0 else '.00001'} > . {sent}:{sent + 1460}(1460) ack 1 win 502"
+            )
             sent += 1460
         window = window * 5 // 4 + 256
         lines.append(f"+.017 < . 1:1(0) ack {sent} win {window // 256 if small else 4000}")

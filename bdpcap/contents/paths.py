@@ -69,6 +69,6 @@ class Paths:
         """Return least RTT and least round trip to the sender, in ns, on the paths of both directions of a stream."""
         paths = self.columns["of_streams"].astype(np.int64)
         own = paths[[2 * stream, 2 * stream + 1]]
-        return self.columns["rtt_ns"][own], vantage.sender_sides(self._core.directions(names=vantage.DELAYS), paths)[
-            own
-        ]
+        return self.columns["rtt_ns"][own], vantage.sender_sides(
+            self._core.directions(names=vantage.DELAYS), paths
+        )[own]

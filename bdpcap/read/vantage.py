@@ -104,8 +104,8 @@ def _round_trips_of_blocks(
 def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least round trips from the tap to the sender and to the receiver, in nanoseconds; NaN if unknown.
 
-    A host takes longer to answer a SYN than to acknowledge data: a socket is made for it. So on the receiver's host, which
-    partial checksums show, data may measure a shorter round trip to it than the handshake.
+    A host takes longer to answer a SYN than to acknowledge data: a socket is made for it. So on the receiver's host,
+    which partial checksums show, data may measure a shorter round trip to it than the handshake.
     """
     sender, receiver, whole = (floats(np.asarray(directions[name])) for name in DELAYS[:3])
     by_data = np.maximum(whole - np.where(directions["tap_at_sender"], 0.0, sender), 0.0)

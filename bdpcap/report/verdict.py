@@ -167,9 +167,7 @@ def numbers(summary: pd.Series[Any]) -> str:
 def carried(summary: pd.Series[Any]) -> str:
     """Return the size of a flow in words, and from 10 % unacknowledged on, the bytes that its rate counts."""
     size = units.data_size(summary["payload_bytes"])
-    acked = rates.bytes_at(
-        float(summary["throughput_bps"]), float(summary["end_ns"] - summary["start_ns"])
-    )
+    acked = rates.bytes_at(float(summary["throughput_bps"]), float(summary["end_ns"] - summary["start_ns"]))
     if acked > (1 - NOTABLE_SHARE) * float(summary["payload_bytes"]):
         return size
     return f"{size}, {units.data_size(acked)} of it acknowledged,"

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import disowned, farewell, half, outage, requests, short, slow_start, stopped, timer
+from bdpcap.diagnosis.natures import (
+    disowned,
+    farewell,
+    half,
+    outage,
+    requests,
+    short,
+    slow_start,
+    stopped,
+    timer,
+)
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -14,7 +24,17 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.model import Nature
 
-__all__ = ["DISOWNED", "FAREWELL", "OUTAGE", "REQUESTS", "SLOW_START", "STOPPED", "TIMER", "nature", "of_packets"]
+__all__ = [
+    "DISOWNED",
+    "FAREWELL",
+    "OUTAGE",
+    "REQUESTS",
+    "SLOW_START",
+    "STOPPED",
+    "TIMER",
+    "nature",
+    "of_packets",
+]
 
 DISOWNED: Final = disowned.NATURE
 OUTAGE: Final = outage.NATURE

@@ -47,8 +47,8 @@ def _stopped(flow: Flow) -> str:
     reset = by is not None and flow.is_from_client == (by == 1)
     until = "it reset the connection" if reset else "the end"
     return (
-        f"From {units.duration(since_ns)} on, the window fell from {largest} to 0, and never opened again: the program on "
-        f"{receiver} had stopped reading. For {units.duration(rwnd.shut_ns(last))}, until {until}, the window held no "
+        f"From {units.duration(since_ns)} on, the window fell from {largest} to 0, and never opened again: the program "
+        f"on {receiver} had stopped reading. For {units.duration(rwnd.shut_ns(last))}, until {until}, the window held no "
         "segment."
     )
 
