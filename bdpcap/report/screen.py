@@ -31,7 +31,9 @@ SLIGHT: Final = 0.1
 """Payload over that of the largest flow in detail below which a program's pace has no entry, nor a short transfer."""
 ANSWERS: Final = 0.01
 """Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
-PACED: Final = tuple(ALL["app"].causes[name] for name in ("idle", "small writes", "peer's time", "round trips"))
+PACED: Final = tuple(
+    ALL["app"].causes[name] for name in ("idle", "small writes", "peer's time", "round trips")
+)
 """Causes at which TCP and a link's rate held nothing back."""
 _NEARLY: Final = 0.9
 """Share of a second limit over that of the main one from which the verdict names both; a choice."""
