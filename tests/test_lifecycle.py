@@ -395,7 +395,8 @@ def test_a_syn_from_another_port_is_sent_again(later_s, again):
 @pytest.mark.parametrize(("answered_s", "waited"), [(0.02, False), (1.5, True)])
 def test_a_client_that_leaves_after_one_round_trip_did_not_stop_waiting(answered_s, waited):
     dialogue = f"0 > S 0:0(0) win 64240\n+{answered_s} < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0"
-    (line,) = connections.sentences(analyzed(dialogue))
+    packets = scenario(dialogue) + scenario(dialogue, client=Address(CLIENT.host, 50_000))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("it had stopped waiting" in line) == waited
     assert ("as soon as it was answered" in line) != waited
 

@@ -296,7 +296,7 @@ class _Line:
             advice = _RACED
         elif kind == "never completed" and self.at_client:
             advice = _LEFT_BY_CLIENT
-        elif kind == "withdrawn" and self._once and self.longest_ns < FIRST_TIMEOUT_NS:
+        elif kind == "withdrawn" and self.syns == self.connections and self.longest_ns < FIRST_TIMEOUT_NS:
             advice = _PROBED
         return advice
 
