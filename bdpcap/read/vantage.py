@@ -110,7 +110,7 @@ def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], ND
     sender, receiver, whole = (floats(np.asarray(directions[name])) for name in DELAYS[:3])
     by_data = np.maximum(whole - np.where(directions["tap_at_sender"], 0.0, sender), 0.0)
     on_receiver = np.asarray(directions["partial_checksum"]).reshape(-1, 2)[:, ::-1].ravel() > 0
-    known = on_receiver & np.isfinite(receiver)
+    known = on_receiver & np.isfinite(receiver) & (sender + by_data >= SHORTEST_NS)
     return sender, np.where(known, np.fmin(receiver, by_data), receiver)
 
 
