@@ -106,8 +106,14 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # Four causes divide a detail by what acknowledgments, exchanges and rates show.
-    divided = {("cwnd", "ignored"), ("app", "peer's time"), ("app", "round trips"), ("link", "varying")}
+    # Five causes divide a detail by what acknowledgments, exchanges, hosts and rates show.
+    divided = {
+        ("cwnd", "ignored"),
+        ("app", "peer's time"),
+        ("app", "round trips"),
+        ("app", "relayed"),
+        ("link", "varying"),
+    }
     assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known | divided
     assert set(app.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
 

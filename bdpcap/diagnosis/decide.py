@@ -8,7 +8,6 @@ from bdpcap.diagnosis.kinds import ALL
 from bdpcap.diagnosis.model import Weight
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.once import once
-from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-__all__ = ["cause", "datagrams", "relayed", "remedied", "root_cause", "weights"]
+__all__ = ["cause", "datagrams", "remedied", "root_cause", "weights"]
 
 _NO_CAUSE: Final = {
     Code.WHAT_IT_TAKES,
@@ -76,17 +75,6 @@ def remedied(flow: Flow) -> Finding | None:
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
     return found(flow).of(how) or root
-
-
-def relayed(flow: Flow) -> Finding | None:
-    """
-    Return the finding on a NAT or proxy that sends in a far host's place, if the flow waited for it; else None.
-
-    The wait may be for the path behind it, which the capture does not show.
-    """
-    if flow.summary["limit"] != "app" or not is_public(host(flow.sender)):
-        return None
-    return found(flow).of(Code.PROXY)
 
 
 def datagrams(flow: Flow) -> Finding | None:

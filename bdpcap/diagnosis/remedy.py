@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places
-from bdpcap.diagnosis.decide import cause, datagrams, relayed, remedied
+from bdpcap.diagnosis import places, relay
+from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
@@ -146,8 +146,8 @@ def _rewritten(flow: Flow) -> Remedy | None:
 
 def _relayed(flow: Flow) -> Remedy | None:
     """Return the advice on a flow that a NAT or proxy next to the capture relays; None for any other flow."""
-    proxy = relayed(flow)
-    return None if proxy is None else Remedy(places.receiver(flow), proxy.remedy)
+    proxy = relay.relayed(flow)
+    return None if proxy is None else Remedy(relay.place(flow), proxy.remedy)
 
 
 def _beside_udp(flow: Flow) -> Remedy | None:

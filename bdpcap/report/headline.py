@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.decide import relayed
 from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
 from bdpcap.report.ranking import (
@@ -37,7 +37,7 @@ _NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
 """Shares of the limits that are no program's, or its host's."""
 
 _GRAVE: Final = ((OUTAGE, "an outage"), (STOPPED, "a receiver that stopped reading"))
-"""Natures that outrank every limit, and what a flow of them had."""
+"""Natures that outrank every limit, with the words for a flow of each."""
 
 _WAITED: Final = {
     "rwnd": "they waited for the receive window",
@@ -97,7 +97,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
 
 
 def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
-    """Return what each flow is told as: its nature if the flow that stands for it has one, else its main limit."""
+    """Return the title of each flow: its nature if the flow that stands for it has one, else its main limit."""
     said = flows["limit"].astype(str).map(LIMIT_NAMES)
     for group in shown:
         kind = nature(group.flow)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
-from bdpcap.diagnosis.decide import cause, datagrams, relayed
+from bdpcap.diagnosis.decide import cause, datagrams
 from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
+from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.expected import LACKING
 from bdpcap.report import ranking, verdict

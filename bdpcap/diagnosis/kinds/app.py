@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import places
+from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain.exchange_shares import waits
@@ -100,6 +100,8 @@ def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
 
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     """Return the detail that holds for longest, or whose time a program waited for: its peer's, or round trips."""
+    if relay.relayed(flow):
+        return "relayed"
     detail = longest(own, "detail")
     if detail in ("idle", "small writes") and _are_trips(flow, own):
         return "round trips"
@@ -140,6 +142,13 @@ LIMIT: Final = Limit(
             places.programs,
             "Make fewer round trips: ask for more at once, or send without waiting for each answer (pipelining).",
             paced("as fast as the programs ask"),
+        ),
+        "relayed": Cause(
+            "The NAT or proxy had nothing to pass on",
+            lambda _flow, _own: "it waited for the far end's program, or for the path behind it",
+            relay.place,
+            "Capture there, on its interface to the network: only there is the path seen.",
+            paced("as fast as the far end and the path behind it"),
         ),
         "own window": Cause(
             "The program's own window held the sender back",

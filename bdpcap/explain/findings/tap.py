@@ -139,7 +139,8 @@ def _proxy(flow: Flow) -> Finding | None:
         "to it and back: not the Internet path.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
-        remedy="Capture behind the NAT or proxy, on the host's own interface, to see the path.",
+        remedy="Capture there, on its interface to the network: only there is the path seen. A virtual machine's NAT is "
+        "the machine that runs it.",
         evidence="TTL of both ends, round trip of data, and a SYN without window scale",
         values={"rtt_ns": int(min(times_ns)), "ttl": int(ttl)},
         source="RFC 791 section 3.2; RFC 3135 section 2",

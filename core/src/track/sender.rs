@@ -38,7 +38,7 @@ pub struct Ack {
     pub ece: bool,
     /// Does it carry payload?
     pub reply: bool,
-    /// What it acknowledges of the bytes that the capture holds.
+    /// Bytes that it acknowledges, as far as the capture holds them.
     pub captured: Captured,
 }
 

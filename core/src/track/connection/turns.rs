@@ -1,6 +1,6 @@
 //! # Turns
 //! Turns: runs of payload in one direction until the other side sends some. Requests and responses are such turns.
-//! What a server sends long after it answered is news that nobody asked for: it begins another turn.
+//! Data that a server sends long after its answer are news that nobody asked for: they begin another turn.
 
 use crate::track::at::At;
 use crate::track::null::NULL;
