@@ -305,6 +305,29 @@ def test_a_syn_that_never_left_the_router_was_dropped_there(left):
     assert ("never left it: it dropped them" in line) != left
 
 
+@pytest.mark.parametrize(
+    ("server", "port", "start_s", "fell_back"),
+    [
+        ("203.0.113.7", 80, 1.05, True),
+        ("203.0.113.7", 81, 1.05, False),
+        ("203.0.113.7", 80, 9, False),
+        # The same IP version shows no fallback.
+        ("2001:db8::9", 80, 1.05, False),
+    ],
+)
+def test_a_refusal_before_the_other_ip_version_is_a_fallback(server, port, start_s, fell_back):
+    client, host = Address("2001:db8::1", 50_000), Address("2001:db8::2", 80)
+    refused = f"1 > S 0:0(0) win 64240 {OPTIONS}\n+.0001 < R. 0:0(0) ack 1 win 0"
+    other = Address("2001:db8::1" if ":" in server else CLIENT.host, 50_001)
+    packets = scenario(refused, client=client, server=host)
+    handshake = HANDSHAKE.replace("0     >", f"{start_s} >", 1)
+    packets += scenario(handshake, client=other, server=Address(server, port))
+    line = next(
+        line for line in connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets)))) if "refused" in line
+    )
+    assert ("over the other IP version followed at once" in line) == fell_back
+
+
 def test_answers_that_reached_the_client_had_no_bad_way_back():
     answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
     (line,) = failed(answered, "")

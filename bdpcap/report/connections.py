@@ -68,6 +68,10 @@ _RACED: Final = (
     "Nothing to mend: a connection to this port over the other IP version was just opening. "
     "Programs that try both keep the first one (RFC 8305)."
 )
+_FELL_BACK: Final = (
+    "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
+    "The service may listen on that version alone."
+)
 _DROPPED: Final = (
     "These SYNs entered the router that captured them and never left it: "
     "it dropped them, as its filter may do."
@@ -95,6 +99,8 @@ _SCANNED: Final = 15
 _TALKING: Final = ("never answered", "refused", "unused")
 """Kinds whose advice depends on other connections of their hosts."""
 _RACING: Final = ("never completed", "withdrawn")
+"""Kinds that a race of two IP versions leaves."""
+_BY_PORT: Final = (*_RACING, "refused")
 """Kinds whose advice depends on other connections to their ports."""
 
 _WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdrawn", "unused")
@@ -115,7 +121,7 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     """Return the same sentences as `sentences`, each with the number of its connections."""
     lines = _lines(capture)
     hosts = {name.one for kind in _TALKING for line in lines[kind] for name in (line.clients, line.servers)}
-    others = talks.of(capture, hosts, {line.ports.one for kind in _RACING for line in lines[kind]})
+    others = talks.of(capture, hosts, {line.ports.one for kind in _BY_PORT for line in lines[kind]})
     scans = {
         line.ends
         for kind in _WITHOUT_DATA
@@ -288,10 +294,7 @@ class _Line:
         elif kind == "never answered":
             advice = self._without_answer(others, last_ns, one_service=one_service)
         elif kind == "refused":
-            if one_service and others.accepted(self.servers.one, self.ports.one, self.end_ns):
-                advice = _STARTED
-            elif self._came_once and (self.of_strangers or self.bare):
-                advice = _PROBE
+            advice = self._refused(others, one_service=one_service)
         elif kind in _RACING and self._is_raced(others):
             advice = _RACED
         elif kind == "never completed" and self.at_client:
@@ -306,11 +309,27 @@ class _Line:
             return False
         return others.raced(self.clients.one, self.ports.one, self.start_ns) >= self.connections
 
+    def _fell_back(self, others: Talks) -> bool:
+        """Return whether as many connections over the other IP version followed at the only port."""
+        if not (self.ends and len(self.ports) == 1):
+            return False
+        followed = others.followed(self.clients.one, self.ports.one, self.start_ns, self.end_ns)
+        return followed >= self.connections
+
     def is_unreachable(self, others: Talks) -> bool:
         """Return whether nobody answers the only client, which tried again, though a server of it answers others."""
         client, server = self.clients.one, self.servers.one
         tried_again = len(self.clients) == 1 and not self._once
         return tried_again and not others.answered(client) and others.answered(server)
+
+    def _refused(self, others: Talks, *, one_service: bool) -> str:
+        """Return the advice on connections that were refused."""
+        if one_service and others.accepted(self.servers.one, self.ports.one, self.end_ns):
+            return _STARTED
+        if self._fell_back(others):
+            return _FELL_BACK
+        probe = self._came_once and (self.of_strangers or self.bare)
+        return _PROBE if probe else _ADVICE["refused"]
 
     def _without_answer(self, others: Talks, last_ns: int, *, one_service: bool) -> str:
         """Return the advice on SYNs that were never answered, in a capture that ends at `last_ns`."""

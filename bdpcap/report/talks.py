@@ -73,6 +73,12 @@ class Talks:
         made = self.complete & self.at_client & (self.port == hash(port))
         return int(np.count_nonzero(made & other_version & opening))
 
+    def followed(self, client: str, port: str, start_ns: int, end_ns: int) -> int:
+        """Return how many connections over the other IP version began at a port during a time, or just after it."""
+        other_version = self.over_ipv6 != _is_ipv6(client)
+        began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns + FIRST_TIMEOUT_NS)
+        return int(np.count_nonzero(self.complete & (self.port == hash(port)) & other_version & began))
+
     def answered(self, host: str) -> bool:
         """Return whether a host exchanged packets with any other, as client or server."""
         return hash(host) in self.client or hash(host) in self.server
