@@ -257,6 +257,29 @@ def test_times_are_those_of_the_ends_own_logs_within_a_round_trip(place):
     assert table["response_bytes"].sum() == capture.flow(0, table["server"][0]).summary["payload_bytes"]
 
 
+@TAPS
+def test_the_parts_of_a_typical_answer_are_of_the_same_exchanges(to_client, to_server):
+    # A round trip of 20 ms each. In the middle third the server takes 30 and 40 ms: 35, and 55 with the round trip.
+    each = [(600, 2), (10, 900), (20, 900), (40, 900), (30, 900), (50, 2), (5, 1)]
+    flow = analysed(conversation([Asked(*times) for times in each], to_client, to_server)).flow(0)
+    typical = shares(flow).typical
+    assert (typical.answered_ns, typical.server_ns, typical.network_ns) == (55 * MS, 35 * MS, 20 * MS)
+    (said,) = screen.sentences(flow)
+    assert said.startswith(
+        "7 requests one after the other, typically answered in 55 ms: 35 ms of it by the server."
+    )
+
+
+def test_pauses_of_the_client_are_told_apart_from_its_answers():
+    # The client's pauses, here of 400 ms, are longer than the answers with their 20 ms of round trip and 5 of the server.
+    flow = analysed(conversation([Asked(server=5, client=400)] * 6)).flow(0)
+    (said,) = screen.sentences(flow)
+    assert said == (
+        "6 requests one after the other, typically answered in 25 ms: 20 ms of it round trips, not bandwidth. "
+        "Pauses of the client took 400 ms in the median."
+    )
+
+
 def test_every_place_shows_the_same_shares():
     found = [shares(bdpcap.analyze(path).flow(0)) for path in sorted(RECORDED.glob("*.zst"))]
     assert [one.count for one in found] == [40, 40, 40]

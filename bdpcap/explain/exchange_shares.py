@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Held", "Shares", "Waits", "shares", "slowest", "waits"]
+__all__ = ["Held", "Shares", "Typical", "Waits", "shares", "slowest", "waits"]
+
+_OUTER: Final = 3
+"""One of so many parts of the exchanges is left out at either end, the quickest and the slowest: the rest is typical."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,24 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Typical:
+    """Time from a request to the end of its answer: the means over the middle third of the exchanges, by that time.
+
+    The parts are of the same exchanges, so that they add up. The client's pauses are no part of it.
+    """
+
+    server_ns: int
+    network_ns: int
+    held_ns: int
+    """Time for which Nagle's algorithm held an exchange; a part of the network's."""
+
+    @property
+    def answered_ns(self) -> int:
+        """Return the time from the request to the end of its answer."""
+        return self.server_ns + self.network_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Shares:
     """Time of a stream's exchanges, divided between the sides that took it."""
 
@@ -39,6 +60,7 @@ class Shares:
     """Share of `lasting_ns` by side (``server``, ``network``, ``client``), largest first."""
     medians_ns: dict[str, int]
     """Median time per exchange, by side."""
+    typical: Typical
     bytes_share: float
     """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
     held: tuple[Held, Held]
@@ -92,11 +114,23 @@ def shares(flow: Flow) -> Shares | None:
         lasting_ns=lasting,
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
+        typical=_typical(table),
         bytes_share=exchanged / max(1, payload),
         held=_held_sides(table),
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
         news=_news(flow.exchanges),
     )
+
+
+def _typical(table: pd.DataFrame) -> Typical:
+    # Of the last exchange, the way of the response to the client may be behind the tap.
+    followed = table.dropna(subset=["client_ns"])
+    table = table if followed.empty else followed
+    longer = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable").index
+    outer = len(longer) // _OUTER
+    middle = table.loc[longer[outer : len(longer) - outer]]
+    held_ns = middle["request_held_ns"] + middle["response_held_ns"]
+    return Typical(int(middle["server_ns"].mean()), int(middle["network_ns"].mean()), int(held_ns.mean()))
 
 
 def _news(exchanges: pd.DataFrame) -> int:

@@ -50,14 +50,21 @@ def _requests(flow: Flow) -> str:
     shares = requests.told(flow)
     if shares is None:
         return ""
-    each_ns = int(flow.exchanges["duration_ns"].median())
-    usual = _usual(shares)
-    took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
-    if usual == "network" and 2 * (held_ns := _held_ns(flow, shares)) >= took_ns:
-        share = f"{units.duration(held_ns)} of it waits for delayed acknowledgments"
-    elif usual != "network":
-        share = f"{units.duration(took_ns)} of it by the {usual}"
-    elif took_ns >= each_ns / 2 and pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
+    number = units.number(shares.count, "request")
+    more = f" {held}" if (held := requests.held(shares)) else _longest(flow, shares)
+    answered = f", typically answered in {_typical(flow, shares)}" if shares.typical.answered_ns else ""
+    return f"{number} one after the other{answered}.{more}"
+
+
+def _typical(flow: Flow, shares: Shares) -> str:
+    """Return the time from a request to the end of its answer, and its largest part."""
+    typical = shares.typical
+    each_ns, took_ns, rtt_ns = typical.answered_ns, typical.network_ns, flow.summary["rtt_min_ns"]
+    if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
+        share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
+    elif typical.server_ns > took_ns:
+        share = f"{units.duration(typical.server_ns)} of it by the server"
+    elif pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
         trip_ns = min(rtt_ns, took_ns)
         transfer = took_ns - trip_ns
@@ -70,22 +77,13 @@ def _requests(flow: Flow) -> str:
             share = f"{f'{units.duration(took_ns)} of it round trips' if part else trips}, not bandwidth"
     else:
         share = f"{units.duration(took_ns)} of it on the network"
-    number = units.number(shares.count, "request")
-    more = f" {held}" if (held := requests.held(shares)) else _longest(flow, shares)
-    return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{more}"
-
-
-def _held_ns(flow: Flow, shares: Shares) -> int:
-    """Return the median time for which Nagle's algorithm held an exchange; 0 if that is not worth a sentence."""
-    if not requests.held_sides(shares):
-        return 0
-    return int((flow.exchanges["request_held_ns"] + flow.exchanges["response_held_ns"]).median())
+    return f"{units.duration(each_ns)}: {share}"
 
 
 def _longest(flow: Flow, shares: Shares) -> str:
     if shares.count >= FEWEST:
         return _sum(flow, shares)
-    return _slow_answer(flow) or _long_pause(shares)
+    return _slow_answer(flow) or _long_pause(shares) or _usual_pause(shares)
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -117,6 +115,14 @@ def _long_pause(shares: Shares) -> str:
     return (
         f" The client's longest pause took {units.duration(longest_ns)}." if longest_ns >= NOTICED_NS else ""
     )
+
+
+def _usual_pause(shares: Shares) -> str:
+    """Return a sentence on the client's pauses where they are usually longer than an answer takes; empty elsewhere."""
+    pause_ns = shares.medians_ns["client"]
+    if pause_ns <= shares.typical.answered_ns:
+        return ""
+    return f" Pauses of the client took {units.duration(pause_ns)} in the median."
 
 
 def _side(flow: Flow, shares: Shares) -> str:
