@@ -243,7 +243,12 @@ def copied(greeting_ns):
     other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0]})
     capture = SimpleNamespace(flows=other)
     return SimpleNamespace(
-        capture=capture, stream=0, receiver="server", rtts=rtts, summary=pd.Series(summary)
+        capture=capture,
+        stream=0,
+        receiver="server",
+        rtts=rtts,
+        summary=pd.Series(summary),
+        _counts={"acked_bytes": 1_020_000},
     )
 
 
@@ -254,6 +259,36 @@ def test_small_exchanges_are_no_time_of_a_transfer():
     assert short.speed(copied(10_000_000)) == (
         "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
     )
+
+
+@pytest.mark.parametrize(
+    ("packets", "said"),
+    [
+        # The capture begins with data, so it cannot show what their acknowledgment covers. The flow lived 3.3 s.
+        (
+            """
+            0     > P. 1:1902(1901)    ack 1    win 502
+            +.001 < .  1:1(0)          ack 1902 win 512
+            +3.3  > P. 1902:2303(401)  ack 1    win 502
+            +.020 < .  1:1(0)          ack 2303 win 512
+            """,
+            "2.30 kB in 3.32 s at 5.5 kbit/s.",
+        ),
+        # A pause that nobody notices is within the time from the first data to the last: 20, 120 and 20 ms.
+        (
+            HANDSHAKE
+            + """
+            +0    > P. 1:1461(1460)    ack 1    win 502
+            +.020 < P. 1:101(100)      ack 1461 win 512
+            +.120 > P. 1461:2921(1460) ack 101  win 502
+            +.020 < .  101:101(0)      ack 2921 win 512
+            """,
+            "2.92 kB in 160 ms at 150 kbit/s.",
+        ),
+    ],
+)
+def test_size_time_and_rate_agree_and_no_time_is_longer_than_the_flow(packets, said):
+    assert screen.sentences(analysed(packets).flow(0, str(CLIENT)))[0].startswith(said)
 
 
 @pytest.mark.parametrize("small", [True, False])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
-from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.limits import IDLE
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Flow
 
 __all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "shown", "speed"]
@@ -22,6 +22,8 @@ NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 LARGE: Final = 0.1
 """Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
+_FIN_BYTES: Final = 1
+"""Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
@@ -34,12 +36,13 @@ def speed(flow: Flow) -> str:
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
     bulk = _bulk(flow)
-    moved = _moved(flow, bulk)
+    lasting_ns = _active_ns(flow) if bulk is None else _lasting_ns(bulk)
+    moved = _moved(flow, bulk, lasting_ns)
+    idle = "the connection was idle or exchanged little"
     if bulk is None:
         idle = "it had nothing to send" if _is_other_busy(flow) else "the connection was open and idle"
-        return f"{moved}; for another {units.duration(idle_ns)} {idle}."
-    rest_ns = idle_ns + int(summary["active_ns"]) - _lasting_ns(bulk)
-    return f"{moved}; for another {units.duration(rest_ns)} the connection was idle or exchanged little."
+    rest_ns = idle_ns + int(summary["active_ns"]) - lasting_ns
+    return f"{moved}; for another {units.duration(rest_ns)} {idle}."
 
 
 def _is_other_busy(flow: Flow) -> bool:
@@ -58,20 +61,37 @@ def ends_by_itself(flow: Flow) -> bool:
     return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
 
 
-def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
+def _moved(flow: Flow, bulk: pd.DataFrame | None, lasting_ns: int) -> str:
     """Return size, time and rate, of all data or of some rounds, each to the digits that a person compares."""
     summary = flow.summary
-    rate = gate.reached_bps(summary["active_throughput_bps"] if bulk is None else delivered_bps(bulk))
+    moved = int(summary["payload_bytes"] if bulk is None else bulk["acked_bytes"].sum())
+    is_timed = lasting_ns > 0 and pd.notna(summary["active_throughput_bps"])
+    rate = gate.reached_bps(rates.of_bytes(moved, lasting_ns)) if is_timed else None
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
-    # The time of the rate is that of the data, with their last round trip.
-    moved = int(summary["payload_bytes"])
-    lasting_ns = rates.duration_ns(moved, rate) if moved and rate else summary["active_ns"]
-    lasted = units.duration(lasting_ns if bulk is None else _lasting_ns(bulk))
     times = _times(flow) if bulk is None else _batches(bulk)
-    whole = units.data_size(summary["payload_bytes"])
-    size = whole if bulk is None else units.data_size(bulk["acked_bytes"].sum())
+    whole, size = units.data_size(summary["payload_bytes"]), units.data_size(moved)
     of = "" if size == whole else f" of {whole}"
-    return f"{size}{of} in {lasted}{times}{at}"
+    return f"{size}{of} in {units.duration(lasting_ns)}{times}{at}"
+
+
+def _active_ns(flow: Flow) -> int:
+    """Return the active time with the last data's round trip, as the rate has it, and at most the flow's life."""
+    summary, acked = flow.summary, float(flow._counts["acked_bytes"])
+    rate = summary["active_throughput_bps"]
+    lasting_ns = float(rates.duration_ns(acked, rate) if pd.notna(rate) else summary["active_ns"])
+    return min(round(lasting_ns), int(summary["end_ns"] - summary["start_ns"]))
+
+
+def _span_ns(flow: Flow) -> int:
+    """Return the time from the first data to the last, of one burst; of several the active time.
+
+    Data whose acknowledgments the capture lacks are in no burst.
+    """
+    carried = _bursts(flow)
+    if len(carried) != 1 or carried.sum() < (1 - LARGE) * flow.summary["payload_bytes"]:
+        return _active_ns(flow)
+    rounds = _with_data(flow)
+    return int(rounds["end_ns"].max() - rounds["start_ns"].min())
 
 
 def _times(flow: Flow) -> str:
@@ -108,7 +128,7 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
 def _with_data(flow: Flow) -> pd.DataFrame:
     """Return the rounds in which data were in flight."""
     rtts = flow.rtts
-    return rtts[(rtts["acked_bytes"] > 0) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
+    return rtts[(rtts["acked_bytes"] > _FIN_BYTES) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
 
 
 def _burst_of(rounds: pd.DataFrame) -> pd.Series[int]:
@@ -140,7 +160,11 @@ def shown(flow: Flow) -> Shown | None:
 
 
 def _said(flow: Flow) -> str:
-    return f"{speed(flow) or f'{_moved(flow, _bulk(flow))}.'}{_held(flow)}"
+    moved = speed(flow)
+    if not moved:
+        bulk = _bulk(flow)
+        moved = f"{_moved(flow, bulk, _span_ns(flow) if bulk is None else _lasting_ns(bulk))}."
+    return f"{moved}{_held(flow)}"
 
 
 def _held(flow: Flow) -> str:
