@@ -16,7 +16,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap.explain import trust
-from bdpcap.explain.trust import caveats
+from bdpcap.explain.trust import caveats, doubts
 
 SAMPLES = ROOT / "sample_captures"
 LAB = SHARED / "captures/lab"
@@ -69,8 +69,7 @@ def test_a_frame_without_a_time_counts_as_captured_with_the_one_before():
     assert (capture.info.frames, capture.info.without_time) == (5, 1)
     (sent,) = capture.flow(0).events.query("length > 0").itertuples()
     assert sent.time_ns == packets[2].time_ns // 1000 * 1000
-    said = "1 frame without a time, taken as captured with the frame before."
-    assert said in caveats(capture)
+    assert "No valid time in 1 frame of 5" in doubts(capture)[0]
 
 
 def analyse(packets, folder):
@@ -289,6 +288,24 @@ def test_two_ways_with_other_addresses_are_one_connection_by_both_sequence_numbe
     assert (capture.flow(0).verdict.startswith("Half of a connection: Stream 1 is its other way")) == bool(
         pairs
     )
+
+
+def test_most_fractions_beyond_a_second_leave_no_time_to_judge(tmp_path):
+    packets = transfer(1000, 64, shift=6)
+    whole = bytearray(pcap(packets))
+    at = 24
+    for number, packet in enumerate(packets):
+        if number % 3:
+            whole[at + 4 : at + 8] = struct.pack("<I", 3_018_506_000)
+        at += 16 + len(packet.data)
+    path = tmp_path / "invalid.pcap"
+    path.write_bytes(whole)
+    capture = bdpcap.analyze(path)
+    invalid = sum(1 for number in range(len(packets)) if number % 3)
+    flaw = next(flaw for flaw in capture.quality if flaw.code == "no-time")
+    assert (flaw.count, flaw.grave) == (invalid, True)
+    assert f"No valid time in {invalid} frames of {len(packets)}" in doubts(capture)[0]
+    assert (capture.flows["end_ns"] == capture.flows["start_ns"]).all()
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.002, False), (0.02, True)])

@@ -161,10 +161,6 @@ def _notes(capture: Capture) -> list[str]:
     placeless = int((capture._contents.paths.of_carriers == "unknown").sum())
     unscaled, matters = _unscaled(capture)
     found = [
-        (
-            info.without_time,
-            f"{units.number(info.without_time, 'frame')} without a time, taken as captured with the frame before.",
-        ),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
         (not matters, unscaled),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),

@@ -112,6 +112,7 @@ class CaptureInfo:
     time_backwards: int
     """Frames whose time is before that of the previous frame."""
     without_time: int
+    """Frames without a valid time."""
     cut_by_snaplen: int
     capture_drops: int | None
     """Packets dropped while capturing, as the file reports them; None where it does not."""

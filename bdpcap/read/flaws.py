@@ -66,6 +66,11 @@ class Seen:
         """Time from the first to the last frame; 0 without frames."""
         return (self.info.last_ns or 0) - (self.info.first_ns or 0)
 
+    @property
+    def bears_one_time(self) -> bool:
+        """Whether all of several TCP segments bear the same valid time."""
+        return self.info.segments > 1 and not self.span_ns and not self.info.without_time
+
     @cached_property
     def absent(self) -> list[Seam]:
         """Places where files are missing by the numbers in their names."""
@@ -273,6 +278,16 @@ DECLARED: Final = (
         grave=True,
     ),
     Declared(
+        "no-time",
+        lambda seen: seen.info.without_time,
+        lambda seen: (
+            f"No valid time in {units.number(seen.info.without_time, 'frame')} of {units.count(seen.info.frames)}: the "
+            "file gives none, or a fraction of a second that is a second or more. No duration and no rate can be trusted."
+        ),
+        "Such frames count as captured with the frame before. Where most frames are such, no flow is judged.",
+        grave=lambda seen: seen.info.without_time > GRAVE * seen.info.frames,
+    ),
+    Declared(
         "time-backwards",
         lambda seen: seen.info.time_backwards,
         _backwards,
@@ -281,7 +296,7 @@ DECLARED: Final = (
     ),
     Declared(
         "one-time",
-        lambda seen: seen.info.segments if seen.info.segments > 1 and not seen.span_ns else 0,
+        lambda seen: seen.info.segments if seen.bears_one_time else 0,
         lambda seen: (
             f"All {units.number(seen.info.segments, 'TCP segment')} bear one time stamp: no rate and no round trip is "
             "known. Capture with a separate time stamp for each packet."

@@ -119,7 +119,9 @@ def _unseen(summary: pd.Series[Any]) -> str:
     if summary["packets"] == 1:
         return "A single packet carried its data, so nothing shows what held the sender back."
     if summary["end_ns"] <= summary["start_ns"]:
-        return "All its packets bear one time stamp, so nothing shows what held the sender back."
+        return (
+            "No time passes between its packets in the capture, so nothing shows what held the sender back."
+        )
     if summary["active_ns"] == 0:
         return "Its data took less time than the capture shows, so nothing shows what held the sender back."
     return ""

@@ -36,7 +36,7 @@ pub struct Counts {
     pub paths: HashMap<Path, u64>,
     /// Number of frames that are shorter in the capture than they were on the wire.
     pub cut: u64,
-    /// Number of frames without a timestamp. They get the time of the preceding frame.
+    /// Number of frames without a valid time. They get the time of the preceding frame.
     pub without_time: u64,
 }
 
@@ -89,6 +89,8 @@ pub struct Intake {
     times: Times,
     /// Times of the frames of all captures before it.
     times_before: Times,
+    /// Frames of the current capture without a valid time.
+    without_time_here: u64,
     filters: Option<Filters>,
     budget: Budget,
     /// Counts of the frames read so far.
@@ -130,6 +132,7 @@ impl Intake {
             counted_before: 0,
             times: Times::default(),
             times_before: Times::default(),
+            without_time_here: 0,
             filters,
             budget: Budget::DEFAULT,
             counts: Counts::default(),
@@ -155,6 +158,7 @@ impl Intake {
             None => Source::open,
         };
         self.reader = self.sources.pop_front().map(open).transpose()?;
+        self.without_time_here = 0;
         self.set_budget(self.budget);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             let (frames, time_ns) = before;
@@ -226,8 +230,8 @@ impl Intake {
         self.open_next()
     }
 
-    /// Reads up to `frames` frames and calls `take` with each decoded packet and its frame. A frame without a time gets
-    /// the time of the frame before, if that is known. Returns whether more frames may follow.
+    /// Reads up to `frames` frames and calls `take` with each decoded packet and its frame. A frame without a valid time
+    /// gets the time of the frame before, if that is known. Returns whether more frames may follow.
     ///
     /// # Errors
     /// If a source cannot be read at all, or the filter does not fit. Damage in the middle of a capture is no error
@@ -260,15 +264,21 @@ impl Intake {
             counts.frames += 1;
             counts.count_link_type(frame.link_type);
             counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
-            // A frame without a time gets the time of the preceding frame.
-            let known_ns = match frame.time_ns {
+            if frame.time_ns.is_none() {
+                counts.without_time += 1;
+                self.without_time_here += 1;
+            }
+            // Where most frames have no valid time, what seems valid in the others is not either.
+            let time_ns = frame
+                .time_ns
+                .filter(|_| self.without_time_here <= frame.number / 2);
+            let known_ns = match time_ns {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
                     self.times.add(time_ns);
                     Some(time_ns)
                 }
                 None => {
-                    counts.without_time += 1;
                     let here_ns = self.times.closed_ns();
                     here_ns.or_else(|| self.times_before.closed_ns())
                 }

@@ -10,6 +10,8 @@ use super::frame::{Record, max_captured};
 use super::info::{CaptureInfo, Interface};
 
 const FILE_HEADER_BYTES: usize = 24;
+/// A second, in ns.
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Reader of a pcap file, with the facts of its header.
 pub(super) struct Pcap {
@@ -134,15 +136,18 @@ impl Pcap {
         let mut data = window.take(needed);
         data.start += self.header_bytes;
         Some(Record {
-            // No overflow: the sum is at most 2^32 * 10^9 + 2^32 * 1000.
-            time_ns: Some(
-                i64::from(seconds) * 1_000_000_000
-                    + i64::from(fraction) * i64::from(self.fraction_ns),
-            ),
+            time_ns: self.time_ns(seconds, fraction),
             link_type: self.link_type,
             wire_len,
             data,
         })
+    }
+
+    /// Returns the time of a record; `None` if its fraction is a second or more, which is no fraction.
+    #[inline(always)]
+    fn time_ns(&self, seconds: u32, fraction: u32) -> Option<i64> {
+        let fraction_ns = i64::from(fraction) * i64::from(self.fraction_ns);
+        (fraction_ns < SECOND_NS).then(|| i64::from(seconds) * SECOND_NS + fraction_ns)
     }
 
     /// Returns the number of captured bytes and the length on the wire.
@@ -243,6 +248,18 @@ mod tests {
             microseconds
         );
         assert_eq!(read(&big_endian(0xa1b2_3c4d, &records)).frames, nanoseconds);
+    }
+
+    #[test]
+    fn a_fraction_of_a_second_or_more_is_no_time() {
+        for (magic, second) in [(0xa1b2_c3d4, 1_000_000), (0xa1b2_3c4d, 1_000_000_000)] {
+            for (fraction, is_valid) in [(second - 1, true), (second, false), (u32::MAX, false)] {
+                let records = [([u32::MAX, fraction, 2, 2], &b"ab"[..])];
+                let time_ns = read(&pcap(magic, (2, 4), 1, &records)).frames[0].time_ns;
+                assert_eq!(time_ns.is_some(), is_valid, "{magic:x}: {fraction}");
+                assert!(time_ns.is_none_or(|ns| ns / SECOND_NS == i64::from(u32::MAX)));
+            }
+        }
     }
 
     #[test]
