@@ -290,6 +290,20 @@ def test_two_ways_with_other_addresses_are_one_connection_by_both_sequence_numbe
     )
 
 
+def test_streams_of_a_program_that_makes_packets_are_not_two_ways_of_a_connection(tmp_path):
+    # Both ask a server, and no acknowledgment number ever moves: nothing relates them but the number 0.
+    clients = [Address("192.0.2.9", 56033), Address("192.0.2.12", 49193)]
+    servers = [Address("203.0.113.10", 21), Address("203.0.113.20", 443)]
+    packets = [
+        tcp_packet(start + index * 1_000_000, client, server, seq=100 * index, payload_bytes=100)
+        for start, client, server in zip((0, 10_000_000), clients, servers, strict=True)
+        for index in range(3)
+    ]
+    codes = {flaw.code: flaw.count for flaw in analyse(packets, tmp_path).quality}
+    assert "halves" not in codes
+    assert codes["no-acknowledgments"] == 2
+
+
 def test_most_fractions_beyond_a_second_leave_no_time_to_judge(tmp_path):
     packets = transfer(1000, 64, shift=6)
     whole = bytearray(pcap(packets))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.read.quality import HANDSHAKE_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["halves"]
 
-_COLUMNS: Final = ("packets", "origin")
+_COLUMNS: Final = ("packets", "origin", "acked_bytes", "unseen_bytes")
 
 
 def halves(streams: Streams) -> dict[int, int]:
@@ -23,29 +24,41 @@ def halves(streams: Streams) -> dict[int, int]:
     Return for each stream that is one way of a connection the stream that is the other way.
 
     A stream of one way shows the initial sequence number of its sender, and that of the other end by its first
-    acknowledgment. Two streams with the same two numbers, each the other way round, are one connection. By chance, two
-    connections hardly ever agree in 64 bits (RFC 6528).
+    acknowledgment. Two streams with the same two numbers, one from the client and one from the server, are one
+    connection if acknowledgments moved. By chance, two connections hardly ever agree in 64 bits (RFC 6528). A program
+    that makes packets may give all the same numbers, and its acknowledgments do not move.
+    """
+    stream, numbers, server, moved = _of_one_way(streams)
+    waiting: dict[tuple[int, int], dict[bool, tuple[int, bool]]] = {}
+    pairs: dict[int, int] = {}
+    ways = zip(stream.tolist(), numbers.tolist(), server.tolist(), moved.tolist(), strict=True)
+    for one, (client_number, server_number), from_server, moves in ways:
+        seen = waiting.setdefault((client_number, server_number), {})
+        back, back_moves = seen.pop(not from_server, (None, False))
+        if back is None:
+            seen[from_server] = one, moves
+        elif moves or back_moves:
+            pairs |= {one: back, back: one}
+    return pairs
+
+
+def _of_one_way(
+    streams: Streams,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """
+    Return the streams of one way: their numbers, both initial sequence numbers, and two facts of each.
+
+    The facts are whether the server sent, and whether its acknowledgments moved past the handshake.
     """
     stream, numbers, first = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.int64)], 0
+    server, moved = [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
     for columns in streams.blocks(_COLUMNS):
-        packets, origins = (np.asarray(columns[name]).reshape(-1, 2) for name in _COLUMNS)
+        packets, origins, acked, unseen = (np.asarray(columns[name]).reshape(-1, 2) for name in _COLUMNS)
         # A SYN without more acknowledges nothing: a flood of them has no second number.
         own = np.flatnonzero(((packets > 0).sum(axis=1) == 1) & (origins != _core.NULL).all(axis=1))
-        sender = (packets[own, 0] == 0).astype(np.int64)
         stream.append(own + first)
-        numbers.append(np.stack([origins[own, sender], origins[own, 1 - sender]], axis=1))
+        numbers.append(origins[own])
+        server.append(packets[own, 0] == 0)
+        moved.append((acked + unseen)[own].max(axis=1) > HANDSHAKE_BYTES)
         first += len(packets)
-    return _matched(np.concatenate(stream), np.concatenate(numbers))
-
-
-def _matched(streams: NDArray[np.int64], numbers: NDArray[np.int64]) -> dict[int, int]:
-    """Return the pairs of streams whose two numbers are the same, the other way round."""
-    waiting: dict[tuple[int, int], int] = {}
-    pairs: dict[int, int] = {}
-    for stream, (own, other) in zip(streams.tolist(), numbers.tolist(), strict=True):
-        back = waiting.pop((other, own), None)
-        if back is None:
-            waiting[own, other] = stream
-        else:
-            pairs |= {stream: back, back: stream}
-    return pairs
+    return np.concatenate(stream), np.concatenate(numbers), np.concatenate(server), np.concatenate(moved)
