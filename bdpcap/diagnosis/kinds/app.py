@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
@@ -15,8 +17,6 @@ from bdpcap.words import palette, units
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Flow
 
 __all__ = ["HABITS", "LIMIT"]
@@ -91,10 +91,11 @@ def _trips(flow: Flow, _: pd.DataFrame) -> str:
 
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
     """Return whether round trips of requests took most of some rounds' time, and the programs of both ends did not."""
-    if requests.told(flow) is None or (found := waits(flow, own)) is None:
+    rtt_ns = flow.summary["rtt_min_ns"]
+    if pd.isna(rtt_ns) or requests.told(flow) is None or (found := waits(flow, own)) is None:
         return False
     half_ns = int((own["end_ns"] - own["start_ns"]).sum()) / 2
-    trips_ns = len(flow.exchanges) * flow.summary["rtt_min_ns"]
+    trips_ns = len(flow.exchanges) * rtt_ns
     return bool(trips_ns >= half_ns > found.own_ns + found.peer_ns)
 
 
