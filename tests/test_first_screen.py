@@ -133,6 +133,52 @@ def test_the_time_of_a_response_is_no_round_trip():
     assert "round trips (20 ms) and transfer (8 ms)" in said
 
 
+def connections(*dialogues):
+    """Connections of one client, by its ports, each with its own dialogue after a handshake of 20 ms."""
+    packets = [
+        packet
+        for number, dialogue in enumerate(dialogues)
+        for packet in scenario(HANDSHAKE + dialogue, client=Address(CLIENT.host, CLIENT.port + number))
+    ]
+    return bdpcap.analyze(io.BytesIO(pcap(packets)))
+
+
+def test_short_transfers_of_the_same_hosts_are_the_same_whatever_the_program_did():
+    # The server answers after 200 ms, or writes without a request: another detail, and nothing to mend in either.
+    answered = """
+        +0    > P. 1:501(500)  ack 1    win 502
+        +.020 < .  1:1(0)      ack 501  win 512
+        +.200 < P. 1:1001(1000) ack 501 win 512
+        +.001 > .  501:501(0)  ack 1001 win 502
+        """
+    written = """
+        +.300 < P. 1:1001(1000) ack 1  win 512
+        +.001 > .  1:1(0)      ack 1001 win 502
+        """
+    capture = connections(answered, written, answered, written)
+    assert {"idle", "response time"} <= set(capture._contents.verdicts.main_details)
+    found = screen.entries(ranking.groups(capture))
+    (only,) = found.detailed
+    assert "3 more flows from 198.51.100.2:80: the same (streams 1, 2, 3); together 4.00 kB." in only.same
+    assert found.quiet.startswith("Streams 0, 2, the other way: 1.00 kB in short exchanges")
+
+
+def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
+    asks = "".join(
+        f"+.100 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    transfer = "".join(
+        f"+.001 > P. {1 + 3000 * n}:{3001 + 3000 * n}(3000) ack 1 win 502\n"
+        f"+.020 < .  1:1(0) ack {3001 + 3000 * n} win 512\n"
+        for n in range(6)
+    )
+    found = screen.entries(ranking.groups(connections(asks, transfer)))
+    # 12 requests of 100 bytes, and 12 answers of 200.
+    assert found.quiet == "Stream 0: 3.60 kB in short exchanges, requests and pauses. Nothing to mend there."
+
+
 @pytest.mark.parametrize(
     ("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)]
 )

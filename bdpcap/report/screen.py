@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.diagnosis.model import Nature
     from bdpcap.report.ranking import Group
 
 __all__ = ["Entries", "entries", "head", "rate", "sentences"]
@@ -58,18 +59,43 @@ def entries(groups: list[Group]) -> Entries:
     detailed: list[Group] = []
     quiet: list[Group] = []
     asked: set[int] = set()
-    kinds = [part("the nature of a flow", partial(nature, one.flow), lambda _: None) for one in groups]
+    told = _together(groups)
+    kinds = [_nature(one) for one in told]
     # The wait at the end of a connection is nobody's loss, so another flow comes first.
     first = next((place for place, kind in enumerate(kinds) if kind is not FAREWELL), 0)
-    for place, (group, kind) in enumerate(zip(groups, kinds, strict=True)):
+    for place, (group, kind) in enumerate(zip(told, kinds, strict=True)):
         asks = kind is REQUESTS
         if asks and group.flow.stream in asked:
+            # The bytes of a quiet stream are told, of both directions.
+            if any(one.flow.stream == group.flow.stream for one in quiet):
+                quiet.append(group)
             continue
         asked |= {group.flow.stream} if asks else set()
         slight = place > first and kind is not STOPPED and _is_slight(group.flow, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
     return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
+
+
+def _nature(group: Group) -> Nature | None:
+    return part("the nature of a flow", partial(nature, group.flow), lambda _: None)
+
+
+def _together(groups: list[Group]) -> list[Group]:
+    """Return groups in which flows of one limit, hosts and nature are together, where nothing is to be mended.
+
+    The detail of the limit, in which the groups differ, then changes no advice.
+    """
+    together: dict[object, Group] = {}
+    for place, group in enumerate(groups):
+        flow, kind = group.flow, _nature(group)
+        ends = (host(flow.sender), host(flow.receiver), group.to_server, flow.summary["limit"])
+        alone = kind is None or flow.summary["limit"] == "unknown" or ranking.has_place(flow)
+        key = place if alone else (ends, kind)
+        known = together.get(key)
+        others = group.others if known is None else pd.concat([known.others, group.flows])
+        together[key] = replace(group if known is None else known, others=others)
+    return list(together.values())
 
 
 def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
@@ -122,7 +148,7 @@ def _of_quiet(quiet: list[Group], detailed: list[Group], words: str) -> str:
     flows = pd.concat([group.flows for group in quiet])
     carried = units.data_size(flows["payload_bytes"].sum())
     streams = {int(stream) for stream in flows["stream"]}
-    shown = {group.flow.stream for group in detailed}
+    shown = {int(stream) for group in detailed for stream in group.flows["stream"]}
     named = [units.streams(sorted(streams - shown))] if streams - shown else []
     named += [f"{units.streams(sorted(streams & shown))}, the other way"] if streams & shown else []
     numbers = " and ".join([named[0], *(one[0].lower() + one[1:] for one in named[1:])])
