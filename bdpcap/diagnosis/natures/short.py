@@ -83,7 +83,7 @@ def _active_ns(flow: Flow) -> int:
 
 
 def _span_ns(flow: Flow) -> int:
-    """Return the time from the first data to the last, of one burst; of several the active time.
+    """Return the time from the first data, or their handshake, to the last, of one burst; of several the active time.
 
     Data whose acknowledgments the capture lacks are in no burst.
     """
