@@ -177,6 +177,10 @@ def _held(flow: Flow) -> str:
         ramp = rwnd.LIMIT.causes["ramp"]
         words = ramp.reason(flow, own)
         return f" {ramp.headline}{': ' if words else ''}{words}."
+    # The first round begins with the stream's first packet: a wait before the first data is no limit's.
+    later_ns = _lasting_ns(own[own["round"] > 0])
+    if 2 * later_ns <= flow.summary["active_ns"] - _lasting_ns(flow.rtts[flow.rtts["round"] == 0]):
+        return ""
     article = "" if limit == "cwnd" else "the "
     share = units.share(flow.summary[f"{limit}_share"])
     return f" Its main limit was {article}{LIMIT_NAMES[limit]}, for {share} of the active time."
