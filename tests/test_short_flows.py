@@ -291,6 +291,43 @@ def test_size_time_and_rate_agree_and_no_time_is_longer_than_the_flow(packets, s
     assert screen.sentences(analysed(packets).flow(0, str(CLIENT)))[0].startswith(said)
 
 
+ANSWER = """
+    +.007  < . 1:14601(14600)     ack 501 win 512
+    +.0007 > . 501:501(0)         ack 14601 win 502
+    +.0001 < . 14601:29201(14600) ack 501 win 512
+    +.0007 > . 501:501(0)         ack 29201 win 502
+"""
+"""The server's program took 7 ms to answer; ten segments are in flight for 0.7 ms, twice."""
+
+
+def test_a_server_that_takes_some_milliseconds_before_its_first_data_is_no_slow_start():
+    rounds = analysed(
+        """
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.001 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>
+    +0    > .  1:1(0)       ack 1 win 502
+    +0    > P. 1:501(500)   ack 1 win 502
+    +.001 < .  1:1(0)       ack 501 win 512"""
+        + ANSWER
+    )
+    own = rounds.flow(0, str(SERVER)).rtts
+    answering = own[own["detail"] == "response time"]
+    assert (answering["end_ns"] - answering["start_ns"]).tolist() == [7_000_000]
+    assert not answering["acked_bytes"].any()
+
+
+def test_a_wait_before_the_first_data_is_charged_to_no_limit_of_a_short_transfer():
+    # Without a handshake no round trip is known before the first data, so that wait is in the first round.
+    asked = """
+    0     > P. 1:501(500)   ack 1 win 502
+    +.001 < .  1:1(0)       ack 501 win 512"""
+    flow = analysed(asked + ANSWER).flow(0, str(SERVER))
+    assert flow.rtts["limit"].iloc[0] == "cwnd"
+    (said,) = screen.sentences(flow)
+    assert said.startswith("29.2 kB in ")
+    assert "congestion control" not in said
+
+
 @pytest.mark.parametrize("small", [True, False])
 def test_a_short_transfer_says_that_its_window_was_still_growing(small):
     # 25 round trips of 17 ms. The window grows from two segments by a quarter each, or is large from the start.

@@ -256,7 +256,7 @@ impl Rounds {
         } else {
             // The first data may follow the handshake at once, which is no idle time.
             self.rtt_min_ns()
-                .map_or(1_000_000_000, |rtt_ns| rtt_ns + rtt_ns / 2 + 10_000_000)
+                .map_or(1_000_000_000, |rtt_ns| rtt_ns + rtt_ns / 2 + Self::LEAST_IDLE_NS)
         }
     }
 
