@@ -17,6 +17,7 @@ from packets import pcap, read_pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap import report
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
@@ -153,6 +154,19 @@ def test_a_frame_that_wifi_sends_again_is_a_copy():
     """
     flow = analysed(scenario(dialogue)).flows.iloc[0]
     assert (flow["copies"], flow["retransmits"]) == (2, 0)
+
+
+def test_a_syn_that_a_program_repeats_is_no_copy(tmp_path):
+    # Programs that make packets give each the same identification. No packet is under way at a regular beat.
+    sent = 8
+    path = tmp_path / "repeated.pcap"
+    path.write_bytes(pcap(scenario("+.124 > S 0:7(7) win 8192 id 1\n" * sent)))
+    capture = bdpcap.analyze(path)
+    flow = capture.flows.iloc[0]
+    assert (flow["packets"], flow["copies"]) == (sent, 0)
+    said = " ".join(report.text(capture).split())
+    assert "CONNECTIONS THAT FAILED" in said
+    assert "A single packet" not in said
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         return [*head, *_doubts(capture, doubts), *body, *windows, *_actions(shown, commands)]
 
     udp = _section("UDP", partial(_datagrams, capture))
-    failed = [*udp, *_section("CONNECTIONS THAT FAILED", partial(_failed, capture, full=full))]
+
+    def failed(most: int | None) -> list[Part]:
+        return [*udp, *_section("CONNECTIONS THAT FAILED", partial(_failed, capture, most))]
+
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
     if full:
@@ -102,17 +105,18 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        return _joined(spelt([*first(None, None, False), *failed, *account, *why, *seen, *about]))
+        return _joined(spelt([*first(None, None, False), *failed(None), *account, *why, *seen, *about]))
     last = spelt([(None, ""), ("", _more(shown))])
     choices = [spelt(first(*most)) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
     made = next((one for one in choices if len(one) + len(last) <= LINES), choices[-1])
     # Statistics of the host were given by the user, so they do not count.
-    room = LINES - len(made) - len(last) if len(groups) == 1 else len(spelt(failed)) + len(spelt(seen))
+    failures = [spelt(failed(most)) for most in (_FAILED, 1, 0)]
+    room = LINES - len(made) - len(last) if len(groups) == 1 else len(failures[0]) + len(spelt(seen))
     parts = []
-    for one in (spelt(failed), spelt(seen)):
-        if len(one) <= room:
-            parts += one
-            room -= len(one)
+    for choice in (failures, [spelt(seen)]):
+        fitting = next((one for one in choice if len(one) <= room), [])
+        parts += fitting
+        room -= len(fitting)
     return _joined([*made, *spelt(account), *parts, *last])
 
 
@@ -212,13 +216,13 @@ def _which(flows: list[Flow], every: Collection[list[Flow]]) -> str:
     return f"{units.streams(streams)}{f' from {flows[0].sender}' if several else ''}"
 
 
-def _failed(capture: Capture, *, full: bool) -> list[Part]:
+def _failed(capture: Capture, most: int | None) -> list[Part]:
+    """Return the first sentences on failed connections, None for all, and the number of the other connections."""
     found = connections.counted(capture)
-    kept = found if full else found[:_FAILED]
+    kept = found[:most]
     rest = sum(count for _, count in found[len(kept) :])
-    more: list[Part] = (
-        [("  - ", f"{units.number(rest, 'more connection')}: --full lists them.")] if rest else []
-    )
+    others = units.number(rest, "more connection" if kept else "connection")
+    more: list[Part] = [("  - ", f"{others}: --full lists them.")] if rest else []
     return [*(("  - ", sentence) for sentence, _ in kept), *more]
 
 
