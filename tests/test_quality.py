@@ -371,6 +371,20 @@ def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
     assert "a separate time stamp for each packet" in remedy(capture[0]).words
 
 
+@pytest.mark.parametrize(("second", "told"), [(3001, True), (1001, False)], ids=["data missing", "a pause"])
+def test_a_gap_longer_than_the_capture_with_data_missing_after_it_is_told(second, told):
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 500
+    +9    > P. {second}:{second + 1000}(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack {second + 1000} win 500
+    """
+    capture = analysed(scenario(dialogue))
+    found = {flaw.code: flaw.count for flaw in capture.quality}
+    assert found.get("stopped", 0) == (9_000_000_000 if told else 0)
+    assert any("No frame was captured for 9 s of" in doubt for doubt in doubts(capture)) == told
+
+
 def test_frames_of_different_years_are_told():
     whole = packets_of(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
     half = len(whole) // 2

@@ -67,6 +67,12 @@ class Seen:
         return (self.info.last_ns or 0) - (self.info.first_ns or 0)
 
     @property
+    def stopped_ns(self) -> int:
+        """The longest time without a frame, if it is longer than all the other time and data are missing; else 0."""
+        longest = max((one["longest_gap_ns"] for one in self.info.times_of_files), default=0)
+        return longest if self.info.missed_bytes and longest > self.span_ns - longest else 0
+
+    @property
     def bears_one_time(self) -> bool:
         """Whether all of several TCP segments bear the same valid time."""
         return self.info.segments > 1 and not self.span_ns and not self.info.without_time
@@ -246,6 +252,16 @@ DECLARED: Final = (
         ),
         "The flows are not judged.",
         grave=lambda seen: seen.matters("no-data"),
+    ),
+    Declared(
+        "stopped",
+        lambda seen: seen.stopped_ns,
+        lambda seen: (
+            f"No frame was captured for {units.duration(seen.stopped_ns)} of {units.duration(seen.span_ns)}, and data are "
+            "missing: the capture may have been stopped, or cut out of two. Filter for the time before or after."
+        ),
+        "Rounds across the gap that miss most of their data are not judged.",
+        grave=lambda seen: seen.is_much(seen.info.missed_bytes),
     ),
     Declared(
         "data-missing",
