@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 import os
 import re
 import shlex
@@ -84,4 +85,5 @@ def _shares(found: re.Match[str]) -> str:
 
 
 def _span(shares: list[float]) -> str:
-    return f"{min(shares):.0f} to {max(shares):.0f} %"
+    # Rounded down: 99.5 % is not all.
+    return f"{math.floor(min(shares))} to {math.floor(max(shares))} %"
