@@ -255,8 +255,9 @@ impl Rounds {
             self.rtt_min_ns().unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once, which is no idle time.
-            self.rtt_min_ns()
-                .map_or(1_000_000_000, |rtt_ns| rtt_ns + rtt_ns / 2 + Self::LEAST_IDLE_NS)
+            self.rtt_min_ns().map_or(1_000_000_000, |rtt_ns| {
+                rtt_ns + rtt_ns / 2 + Self::LEAST_IDLE_NS
+            })
         }
     }
 
