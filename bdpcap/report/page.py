@@ -118,6 +118,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         capture=capture,
         info=capture.info,
         groups=groups,
+        flows=flows,
         entries=entries,
         cards=cards.cards(capture, entries),
         width=cards.WIDTH,
