@@ -1,4 +1,4 @@
-"""Connections of hosts in which both ends sent packets: they show what a connection that failed does not."""
+"""Connections of hosts in which both ends sent packets, for comparison with a connection that failed."""
 
 from __future__ import annotations
 
