@@ -268,7 +268,7 @@ impl Intake {
                 counts.without_time += 1;
                 self.without_time_here += 1;
             }
-            // Where most frames have no valid time, what seems valid in the others is not either.
+            // Where most frames have no valid time, the times of the others are wrong too.
             let time_ns = frame
                 .time_ns
                 .filter(|_| self.without_time_here <= frame.number / 2);
