@@ -1,4 +1,4 @@
-"""What a capture contains: streams, paths, verdicts, events, files. `Capture` and `Flow` show it to users."""
+"""The contents of a capture: streams, paths, verdicts, events, files. `Capture` and `Flow` show it to users."""
 
 from bdpcap.contents.contents import Contents
 from bdpcap.contents.event_reader import Taker

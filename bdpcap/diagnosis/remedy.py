@@ -40,7 +40,7 @@ _ASKED: Final = {
     ALL["app"].causes["idle"]: "whether the program waited for input, a timer, or a peer",
     ALL["app"].causes["small writes"]: "whether the program waited for input, a timer, or a peer",
 }
-"""What the operator of a sender of others can see, by cause."""
+"""Signs that the operator of a sender of others can see, by cause."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
