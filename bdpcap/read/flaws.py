@@ -257,8 +257,8 @@ DECLARED: Final = (
         "stopped",
         lambda seen: seen.stopped_ns,
         lambda seen: (
-            f"No frame was captured for {units.duration(seen.stopped_ns)} of {units.duration(seen.span_ns)}, and data are "
-            "missing: the capture may have been stopped, or cut out of two. Filter for the time before or after."
+            f"No frame was captured for {units.duration(seen.stopped_ns)} of {units.duration(seen.span_ns)}, and data "
+            "are missing: the capture may have been stopped, or cut out of two. Filter for the time before or after."
         ),
         "Rounds across the gap that miss most of their data are not judged.",
         grave=lambda seen: seen.is_much(seen.info.missed_bytes),
