@@ -102,8 +102,8 @@ impl Copies {
     /// this, ns.
     const ROUTED_NS: i64 = 1_000_000_000;
     /// Copies with the same identification and time to live lie less than this apart, ns. No router lies between their
-    /// taps, and a Wi-Fi station sends a frame again for some milliseconds. Of some hundred captures, none had a copy
-    /// after 20 ms. No timer of TCP is as short (Linux `TCP_RTO_MIN`). A program that makes packets may repeat one later.
+    /// taps, and a Wi-Fi station sends a frame again for some milliseconds. No timer of TCP is as short (Linux
+    /// `TCP_RTO_MIN`). A program that makes packets may repeat one later.
     const SAME_IDENTIFICATION_NS: i64 = 50_000_000;
     /// Largest payload in an Ethernet frame; a larger packet may be cut later.
     const ETHERNET_PAYLOAD: u32 = 1460;
