@@ -127,6 +127,11 @@ def test_the_worst_flows_and_what_caused_them(out, flows):
     assert first["lost_ns"] == pytest.approx(lost.max())
     # The labels of the samples: what was set up is what the findings name.
     assert {"congestion-window", "slow-reader", "send-buffer"} <= set(answers.causes["code"])
+    # A root cause is the main limit's, so no other limit's time is its cost.
+    main = flows[flows["limit"].isin(["rwnd", "cwnd", "sndbuf"])]
+    own = [row[row["limit"]] for _, row in main.iterrows()]
+    assert 0 < answers.causes["lost_ns"].sum() <= sum(own) * (1 + 1e-9)
+    assert sum(own) < lost.sum()
 
 
 def test_distributions_before_and_after_a_date(out, large):

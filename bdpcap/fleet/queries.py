@@ -64,9 +64,9 @@ CAUSES: Final = """
 SELECT code, count(*) AS flows, count(DISTINCT capture) AS captures, sum(lost.ns) AS lost_ns,
        arg_max(remedy, lost.ns) AS remedy, arg_max(sentence, lost.ns) AS sentence,
        arg_max(capture, lost.ns) AS capture, arg_max(stream, lost.ns) AS stream
-FROM findings JOIN (SELECT capture, stream, sender, sum(ns) AS ns FROM lost GROUP BY ALL) AS lost
-     USING (capture, stream, sender)
-WHERE weight = 'root cause' AND lost.ns > 0 GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
+FROM findings JOIN (SELECT capture, stream, sender, lost.ns FROM lost JOIN flow USING (capture, stream, sender, "limit"))
+     AS lost USING (capture, stream, sender)
+WHERE weight = 'root cause' GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
 """
 WORST: Final = """
 SELECT capture, stream, sender, receiver, "limit", active_throughput_bps, lost_ns

@@ -69,7 +69,7 @@ class Answers:
     paths: pd.DataFrame
     """Columns ``path``, ``limit``, ``lost_ns``, ``flows``, ``captures``."""
     causes: pd.DataFrame
-    """Columns ``code`` (of findings that are root causes), ``flows``, ``captures`` and ``lost_ns``.
+    """Columns ``code`` (of findings that are root causes), ``flows``, ``captures`` and ``lost_ns`` (to the main limit).
 
     ``remedy``, ``sentence``, ``capture`` and ``stream`` are those of the flow that lost most.
     """
