@@ -8,7 +8,7 @@ import re
 import pandas as pd
 import pytest
 from dialogues import analysed
-from oracles import SAMPLES, SHARED, TESTS
+from oracles import ROOT, SAMPLES, SHARED, TESTS
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, scenario
 
@@ -630,3 +630,14 @@ def test_the_first_sentence_names_flows_as_their_entries_do():
     sentence = headline.summary(capture, ranking.groups(capture))
     assert "outage (1 flow, " in sentence
     assert "had an outage" not in sentence
+
+
+def test_losses_before_the_capture_are_looked_for_there():
+    # Both captures are of one transfer: the sender's has each packet that was sent, the other one those that got through.
+    words = {}
+    for place in ("sender", "middle"):
+        (flow, *_) = bdpcap.analyze(ROOT / f"sample_captures/cwnd_loss_2pct.{place}.pcap.zst")
+        words[place] = (verdict.reason(flow), flow.remedy.where)
+    assert words["sender"][0] == words["middle"][0]
+    assert words["sender"][1] == "the path from 192.168.1.3 to 192.168.1.34"
+    assert words["middle"][1] == "the path from 192.168.1.3 to the capture"

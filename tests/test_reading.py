@@ -114,11 +114,15 @@ def test_a_nanosecond_pcap_keeps_every_nanosecond():
     ]
 
 
-def test_a_fraction_of_more_than_a_second_carries_over():
+def test_a_fraction_of_a_second_or_more_is_no_time():
+    # The format has the part of a second there: a larger number comes from another clock, and carries no seconds.
     (packet,) = scenario("0 > S 0:0(0) win 64240")
     data = bytearray(pcap([packet]))
-    struct.pack_into("<I", data, 24 + 4, 2_147_483_648)
-    assert event_times(bytes(data)) == [START_NS + 2_147_483_648]
+    for fraction, wrong in ((999_999_999, 0), (1_000_000_000, 1), (2_147_483_648, 1)):
+        struct.pack_into("<I", data, 24 + 4, fraction)
+        info = bdpcap.analyze(io.BytesIO(bytes(data))).info
+        assert info.without_time == wrong
+        assert info.first_ns == (None if wrong else START_NS + fraction)
 
 
 def test_a_microsecond_pcap_loses_what_it_cannot_hold():

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT"]
 
+NEARLY_ALL: Final = 0.9
+"""Share of the losses on one side of the capture from which that side is to be mended first; a choice."""
+
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
     summary = flow.summary
@@ -28,9 +31,10 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     # carries little are acknowledgments, which are never retransmitted.
     mss = int(summary["mss_bytes"])
     single = packets * mss / 2 <= again + payload and int(flow._counts["largest_bytes"]) <= mss
+    sent = packets + int(flow._counts["lost_before_tap"])
     if 0 < retransmits <= packets and single:
-        part = units.percent(retransmits / packets)
-        said = f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
+        part = units.percent(retransmits / sent)
+        said = f"{units.count(retransmits)} of {units.count(sent)} packets were retransmitted ({part})"
     else:
         share = gate.part(again / max(1, payload))
         part = "" if share is None else f" ({units.percent(share)})"
@@ -38,6 +42,17 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     if remedies.losses(flow) is not remedies.Losses.POLICED:
         return said
     return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
+
+
+def _loses(flow: Flow) -> str:
+    """Return the part of the path on which nearly all losses were, as the capture between the ends shows it."""
+    again, before = int(flow.summary["retransmits"]), int(flow._counts["lost_before_tap"])
+    if flow.summary["vantage"] == "between" and again:
+        if before >= NEARLY_ALL * again:
+            return places.path_to_capture(flow)
+        if before <= (1 - NEARLY_ALL) * again:
+            return places.path_from_capture(flow)
+    return places.path(flow)
 
 
 def _stall(flow: Flow, _: pd.DataFrame) -> str:
@@ -118,7 +133,7 @@ LIMIT: Final = Limit(
     usual=_GROWTH,
     causes={
         "recovery": Cause(
-            "Packet loss held the sender back", _loss, places.path, PHASES["recovery"].advice, _without_losses
+            "Packet loss held the sender back", _loss, _loses, PHASES["recovery"].advice, _without_losses
         ),
         "avoidance": _GROWTH,
         "outage": Cause(

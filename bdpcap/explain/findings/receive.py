@@ -181,7 +181,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
         code=Code.SLOW_READER,
         sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{pace}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
-        remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
+        remedy="Look at the receiving application: a larger buffer fills as well, and the rate stays.",
         commands=remedies.of(flow, "receiver").linux("ss -tmi   # receiver: Recv-Q is what it has not read"),
         evidence=f"slow reader or zero window in {slow.sum()} of {held.sum()} rounds that the window limited",
         frames=frames(flow, slow),

@@ -125,7 +125,7 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
 _NAME: Final = "net.ipv4.tcp_congestion_control"
 _BBR: Final = (
     f"[ $(sysctl -n {_NAME}) = bbr ] || sysctl -w {_NAME}=bbr   "
-    "# sender: BBR slows down less for losses that stay; modprobe tcp_bbr loads it"
+    "# sender: BBR slows less for losses that stay; modprobe tcp_bbr loads it"
 )
 
 _SHAPERS: Final = "tbf|htb|hfsc|cake|netem"

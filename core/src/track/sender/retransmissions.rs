@@ -35,6 +35,8 @@ pub struct Counts {
     pub wait_ns: i64,
     /// Retransmitted packets whose first copy had arrived.
     pub spurious: i64,
+    /// Retransmitted packets whose first copy was lost before the tap.
+    pub lost_before_tap: i64,
 }
 
 /// A segment with payload that was sent before.
@@ -195,6 +197,9 @@ impl Retransmissions {
         let count = packets(data.payload_bytes, mss);
         let counts = &mut recovery.counts;
         counts.packets += count;
+        if data.previous_ns.is_none() {
+            counts.lost_before_tap += count;
+        }
         match cause {
             Cause::None => {}
             Cause::Fast => counts.fast += count,

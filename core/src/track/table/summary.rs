@@ -66,6 +66,8 @@ packed_row! {
         pub timeout_wait_ns: i64,
         /// Number of retransmitted packets whose first copy had arrived.
         pub spurious_retransmits: i64,
+        /// Number of retransmitted packets whose first copy was lost before the tap.
+        pub lost_before_tap: i64,
         /// Number of segments with payload that later segments overtook on the path.
         pub reordered: i64,
         /// Number of packets that are copies of a packet captured before.
@@ -182,6 +184,7 @@ impl Summary {
             timeouts: retransmissions.timeouts,
             timeout_wait_ns: retransmissions.wait_ns,
             spurious_retransmits: retransmissions.spurious,
+            lost_before_tap: retransmissions.lost_before_tap,
             reordered: totals.reordered,
             copies: totals.copies,
             routed_copies: flow.tap.copies.routed().into(),
