@@ -555,3 +555,12 @@ def test_no_round_vanishes_where_the_path_stalls_and_the_senders_clock_is_coarse
     acked = rounds[(rounds["acked_bytes"] > 0) & (rounds["round"] > 0)]
     assert len(acked) > 500
     assert acked["throughput_bps"].notna().all()
+
+
+def test_a_delay_on_the_capturing_host_names_that_host():
+    # netem delayed what left 192.168.1.3 by 20 ms, and the tap saw packets behind it (sample_captures/README.md).
+    line = trust.line(bdpcap.analyze(ROOT / "sample_captures/linux61_advwinscale2_w50000.pcap.zst"))
+    assert line.endswith("; captured on 192.168.1.3, behind 20 ms of delay on it.")
+    # Without unfinished checksums, nothing shows the host.
+    line = trust.line(bdpcap.analyze(ROOT / "sample_captures/cwnd_loss_2pct.middle.pcap.zst"))
+    assert line.endswith("; captured between the ends.")

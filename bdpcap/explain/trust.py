@@ -31,6 +31,7 @@ LARGEST_SCALE: Final = 1 << 14
 SCALES: Final = 5
 """Largest number of inferred window scales that are listed one by one."""
 
+_BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
 
 
@@ -192,7 +193,7 @@ def _vantage(capture: Capture) -> str:
     names = {
         "sender": "near the sender",
         "receiver": "near the receiver",
-        "between": "between the ends",
+        "between": _BETWEEN,
         "unknown": "at an unknown place",
     }
     rows = _largest(capture)
@@ -245,8 +246,7 @@ def _captured(capture: Capture) -> str:
     nearest, count = Counter(near).most_common(1)[0] if near else ("", 0)
     # A connection that shows no place contradicts none.
     if 2 * count <= np.count_nonzero(place != "unknown"):
-        named = _vantage(capture)
-        return f"place of capture differs: {named}" if "," in named else f"captured {named}"
+        return _apart(capture)
     of_all = (
         "" if count == len(rows) else f" ({units.count(count)} of {units.number(len(rows), 'connection')})"
     )
@@ -255,6 +255,14 @@ def _captured(capture: Capture) -> str:
     routers = min((one for one in passed if one is not None), default=0)
     where = f"{units.number(routers, 'router')} from" if routers else "next to"
     return f"captured {where} {nearest}{of_all}"
+
+
+def _apart(capture: Capture) -> str:
+    """Return the places of a capture next to no host, or the host behind whose own delay it was taken."""
+    named = _vantage(capture)
+    if "," in named:
+        return f"place of capture differs: {named}"
+    return f"captured {(named == _BETWEEN and _delayed(capture)) or named}"
 
 
 @once
@@ -278,17 +286,33 @@ def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
     return on_router
 
 
+def _delayed(capture: Capture) -> str:
+    """Return the host that captured the largest flow behind its own delay; empty if packets do not show it."""
+    stream, direction, _ = _largest_flow(capture)
+    behind = vantage.behind(capture._contents.streams.sides(stream), direction)
+    if behind is None:
+        return ""
+    end, delay_ns = behind
+    at = 2 * stream + (direction if end == "sender" else 1 - direction)
+    (name,) = capture._contents.streams.endpoints(np.array([at]))
+    return f"on {host(name)}, behind {units.duration(delay_ns)} of delay on it"
+
+
+def _largest_flow(capture: Capture) -> tuple[int, int, str]:
+    """Return stream and direction of the flow with most payload, and where it was captured."""
+    flows = capture._contents.streams.carriers
+    largest = int(flows["payload_bytes"].argmax())
+    place = str(capture._contents.paths.of_carriers[largest])
+    return int(flows["stream"][largest]), int(flows["direction"][largest]), place
+
+
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     """Return the evidence for the place where the largest flow was captured, as a row of facts."""
-    flows = capture._contents.streams.carriers
-    if not flows["payload_bytes"].any():
+    if not capture._contents.streams.carriers["payload_bytes"].any():
         return []
-    largest = int(flows["payload_bytes"].argmax())
-    stream, direction = int(flows["stream"][largest]), int(flows["direction"][largest])
+    stream, direction, place = _largest_flow(capture)
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
-    shown = vantage.sentence(
-        capture._contents.streams.sides(stream), direction, str(capture._contents.paths.of_carriers[largest])
-    )
+    shown = vantage.sentence(capture._contents.streams.sides(stream), direction, place)
     return [("vantage shown by", f"{which}{shown}")]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["DELAYS", "NAMES", "UNKNOWN", "nearer", "places", "routers", "sender_sides", "sentence"]
+__all__ = ["DELAYS", "NAMES", "UNKNOWN", "behind", "nearer", "places", "routers", "sender_sides", "sentence"]
 
 NAMES: Final = np.array(PLACES, dtype=object)
 """Names of places by their codes. A capture may have millions of directions, and a code takes a byte."""
@@ -137,11 +137,15 @@ def sentence(directions: Mapping[str, Any], row: int, place: str) -> str:
     place
         Its place, from `places`.
     """
-    pair = [row, row ^ 1]
-    one = {name: [values[at] for at in pair] for name, values in directions.items()}
+    one = _both(directions, row)
     own = PLACES[_placed(*_round_trips(one))[0]]
     others = None if own == place else "placed by other flows between the same hosts"
     return "; ".join(filter(None, [_delays(one), others, _host(one, place), _routers(one)]))
+
+
+def _both(directions: Mapping[str, Any], row: int) -> dict[str, list[Any]]:
+    """Return the columns of a direction and of the other one of its stream."""
+    return {name: [values[at] for at in (row, row ^ 1)] for name, values in directions.items()}
 
 
 def _delays(one: Mapping[str, Any]) -> str:
@@ -159,30 +163,46 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
     Such packets have partial checksums, or are larger than the MSS, since the network adapter was to complete or split
     them.
     """
-    partial = [bool(value) for value in one["partial_checksum"]]
-    fresh = [value in INITIAL_TTLS for value in one["ttl"]]
-    large = int(one["largest_bytes"][0])
-    if any(partial):
+    if any(one["partial_checksum"]):
         why = "unfinished checksums"
     elif quality.merged_by_offload(one)[0]:
-        why = f"segments of up to {units.count(large)} bytes, larger than the MSS"
+        why = f"segments of up to {units.count(int(one['largest_bytes'][0]))} bytes, larger than the MSS"
     else:
         return None
-    if partial[0] != partial[1]:
-        end = "sender" if partial[0] else "receiver"
-    elif fresh[0] != fresh[1]:
-        end, why = ("sender" if fresh[0] else "receiver"), f"{why}, TTL not yet lowered"
-    elif all(partial):
+    end, by_ttl = _end(one)
+    if by_ttl:
+        why += ", TTL not yet lowered"
+    elif end is None and all(one["partial_checksum"]):
         return "checksums unfinished both ways: both ends on one machine"
-    elif place in ("sender", "receiver"):
-        end = place
-    else:
+    elif end is None and place not in ("sender", "receiver"):
         return f"on the host of an end ({why})"
+    end = end or place
     where = f"on the {'sending' if end == 'sender' else 'receiving'} host ({why})"
     delay = one[f"{end}_side_ns"][0]
     if place in (end, "unknown") or delay == _core.NULL:
         return where
     return f"{where}, behind {units.duration(int(delay))} of delay on that host (a queueing discipline)"
+
+
+def _end(one: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Return the end that packets formed on a host show, and whether their TTL does; None if neither shows one."""
+    partial = [bool(value) for value in one["partial_checksum"]]
+    fresh = [value in INITIAL_TTLS for value in one["ttl"]]
+    for shown, by_ttl in ((partial, False), (fresh, True)):
+        if shown[0] != shown[1]:
+            return ("sender" if shown[0] else "receiver"), by_ttl
+    return None, False
+
+
+def behind(directions: Mapping[str, Any], row: int) -> tuple[str, int] | None:
+    """Return the end whose host captured a direction, and the delay between tap and end in ns; None if none is shown.
+
+    Unfinished checksums show the host. Its delay is a queueing discipline's, before the tap.
+    """
+    one = _both(directions, row)
+    end = _end(one)[0] if any(one["partial_checksum"]) else None
+    delay_ns = _core.NULL if end is None else one[f"{end}_side_ns"][0]
+    return None if end is None or delay_ns == _core.NULL else (end, int(delay_ns))
 
 
 def routers(ttl: int | None) -> int | None:

@@ -25,7 +25,9 @@ _WAITS: Final = 2
 def _buffer(flow: Flow, own: pd.DataFrame) -> str:
     flights, window = own["in_flight_max_bytes"], flow.summary["window_max_bytes"]
     room = pd.notna(window) and window > flights.median()
-    return spoken(flights) + (f", and the window allowed {units.exact_bytes(window)}" if room else "")
+    usual_ns = flow.summary["rtt_median_ns"]
+    trips = f", round trips took {units.duration(usual_ns)}" if pd.notna(usual_ns) else ""
+    return spoken(flights) + trips + (f", and the window allowed {units.exact_bytes(window)}" if room else "")
 
 
 def _then(flow: Flow) -> str:
