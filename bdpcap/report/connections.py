@@ -305,13 +305,13 @@ class _Line:
 
     def _is_raced(self, others: Talks) -> bool:
         """Return whether as many connections over the other IP version were opening at the only port."""
-        if not (self.at_client and self.ends and len(self.ports) == 1):
+        if not (self.at_client and self._is_one_service):
             return False
         return others.raced(self.clients.one, self.ports.one, self.start_ns) >= self.connections
 
     def _fell_back(self, others: Talks) -> bool:
         """Return whether as many connections over the other IP version followed at the only port."""
-        if not (self.ends and len(self.ports) == 1):
+        if not self._is_one_service:
             return False
         followed = others.followed(self.clients.one, self.ports.one, self.start_ns, self.end_ns)
         return followed >= self.connections
@@ -344,6 +344,11 @@ class _Line:
     def ends(self) -> tuple[str, str] | None:
         """The client and the server; None if there are several."""
         return (self.clients.one, self.servers.one) if len(self.clients) == len(self.servers) == 1 else None
+
+    @property
+    def _is_one_service(self) -> bool:
+        """Whether one client tried one port of one server."""
+        return self.ends is not None and len(self.ports) == 1
 
     @property
     def _once(self) -> bool:

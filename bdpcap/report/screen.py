@@ -66,7 +66,7 @@ def entries(groups: list[Group]) -> Entries:
     for place, (group, kind) in enumerate(zip(told, kinds, strict=True)):
         asks = kind is REQUESTS
         if asks and group.flow.stream in asked:
-            # The bytes of a quiet stream are told, of both directions.
+            # A quiet stream has the bytes of both directions.
             if any(one.flow.stream == group.flow.stream for one in quiet):
                 quiet.append(group)
             continue

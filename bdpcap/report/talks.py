@@ -69,19 +69,23 @@ class Talks:
     def raced(self, client: str, port: str, start_ns: int) -> int:
         """Return how many connections over the other IP version were opening at a port as a client tried it."""
         opening = (self.start_ns <= start_ns) & (start_ns - self.start_ns < self.opening_ns)
-        other_version = self.over_ipv6 != _is_ipv6(client)
-        made = self.complete & self.at_client & (self.port == hash(port))
-        return int(np.count_nonzero(made & other_version & opening))
+        return int(np.count_nonzero(self._of_other_version(client, port) & self.at_client & opening))
 
     def followed(self, client: str, port: str, start_ns: int, end_ns: int) -> int:
         """Return how many connections over the other IP version began at a port during a time, or just after it."""
-        other_version = self.over_ipv6 != _is_ipv6(client)
         began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns + FIRST_TIMEOUT_NS)
-        return int(np.count_nonzero(self.complete & (self.port == hash(port)) & other_version & began))
+        return int(np.count_nonzero(self._of_other_version(client, port) & began))
 
     def answered(self, host: str) -> bool:
         """Return whether a host exchanged packets with any other, as client or server."""
         return hash(host) in self.client or hash(host) in self.server
+
+    def _of_other_version(self, client: str, port: str) -> NDArray[np.bool_]:
+        """Return which connections to a port were made over the IP version that a client did not use."""
+        other: NDArray[np.bool_] = (
+            self.complete & (self.port == hash(port)) & (self.over_ipv6 != _is_ipv6(client))
+        )
+        return other
 
     def _of(self, one: str, other: str) -> NDArray[np.bool_]:
         own: NDArray[np.bool_] = self.hosts == hash(frozenset((one, other)))

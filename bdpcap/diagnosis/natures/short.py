@@ -143,13 +143,17 @@ def _bursts(flow: Flow) -> pd.Series[int]:
     return rounds["acked_bytes"].groupby(_burst_of(rounds)).sum()
 
 
+def _largest_burst(flow: Flow) -> pd.DataFrame:
+    """Return the rounds of the burst with most bytes; none without data."""
+    rounds, carried = _with_data(flow), _bursts(flow)
+    return rounds if carried.empty else rounds[_burst_of(rounds) == carried.idxmax()]
+
+
 def shown(flow: Flow) -> Shown | None:
     """Return the frames of the burst with most bytes, from its first data to its last."""
-    carried = _bursts(flow)
-    if carried.empty:
+    own = _largest_burst(flow)
+    if own.empty:
         return None
-    rounds = _with_data(flow)
-    own = rounds[_burst_of(rounds) == carried.idxmax()]
     frames = flow._frames.loc[own.index]
     return Shown(
         int(frames["first"].min()),
@@ -210,8 +214,7 @@ def _is_one_burst(flow: Flow) -> bool:
     carried = _bursts(flow)
     if not _is_paced(flow) or carried.empty or carried.max() < (1 - LARGE) * carried.sum():
         return False
-    rounds = _with_data(flow)
-    own = rounds[_burst_of(rounds) == carried.idxmax()]
+    own = _largest_burst(flow)
     return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
 
 

@@ -104,7 +104,7 @@ class Loss(Concept):
         A second timeout shows that the first retransmission was not acknowledged either, wherever the capture was taken.
         """
         rounds = self.rounds
-        backed_off: Bools = (rounds.timeouts >= 2) & (rounds.share(rounds.silence_ns) >= BACKOFF_SILENCE)
+        backed_off: Bools = (rounds.timeouts >= 2) & (self.all.queue.silent >= BACKOFF_SILENCE)
         return backed_off
 
     @cached_property
