@@ -33,7 +33,8 @@ def need_tshark() -> None:
         unavailable("tshark")
 
 
-@pytest.fixture
+# Before fixtures of a module, which read the captures.
+@pytest.fixture(scope="session")
 def need_shared() -> None:
     if not SHARED.is_dir():
         unavailable("../shared", "captures")
