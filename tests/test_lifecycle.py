@@ -269,6 +269,14 @@ def test_a_client_that_sends_no_second_syn_gave_up(end_s, gave_up):
     assert ("the client gave up at once" in line) == gave_up
 
 
+@pytest.mark.parametrize(("start_s", "first"), [(60, True), (80, False)])
+def test_a_lone_syn_may_be_the_last_of_a_series(start_s, first):
+    # Linux waits for 1, 2, 4, 8, 16 and at last 32 s between its SYNs (tcp_syn_retries).
+    (line,) = failed("100 > S 0:0(0) win 64240", "", start_s, 104)
+    assert ("the client gave up at once, as probes do" in line) == first
+    assert ("begun before the capture" in line) != first
+
+
 @pytest.mark.parametrize(
     ("tries", "elsewhere", "works"), [(2, False, False), (2, True, True), (1, False, True)]
 )

@@ -83,6 +83,9 @@ _UNREACHABLE: Final = (
 _GIVEN_UP: Final = (
     "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
 )
+_GIVEN_UP_OR_OLDER: Final = (
+    "No SYN was sent again: the client gave up at once, or this was the last of a series begun before the capture."
+)
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
 _LEFT_BY_CLIENT: Final = (
     "The answers reached the capture next to the client: "
@@ -94,6 +97,8 @@ _NOT_NEEDED: Final = (
 )
 _REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
+_LAST_REPEAT_NS: Final = 32_000_000_000
+"""Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 _SCANNED: Final = 15
 """Fewest ports of a host that show a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 _TALKING: Final = ("never answered", "refused", "unused")
@@ -132,7 +137,7 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     found, given = [], set()
     for kind in _ADVICE:
         for line in lines[kind]:
-            advice = line.advice(kind, others, capture.info.last_ns or 0)
+            advice = line.advice(kind, others, (capture.info.first_ns or 0, capture.info.last_ns or 0))
             if kind == "never answered" and not line.routed and on_router(capture):
                 advice = _DROPPED
             elif kind in _WITHOUT_DATA and line.ends in scans:
@@ -283,8 +288,8 @@ class _Line:
         to = f"{self._port()} of {self.servers.text('host')}"
         return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
 
-    def advice(self, kind: str, others: Talks, last_ns: int) -> str:
-        """Return the advice on the connections, as far as the capture's other connections leave it open."""
+    def advice(self, kind: str, others: Talks, captured_ns: tuple[int, int]) -> str:
+        """Return the advice on the connections, as far as the capture's time and other connections leave it open."""
         one_service = len(self.servers) == len(self.ports) == 1
         advice = _ADVICE[kind]
         if kind == "unused":
@@ -292,7 +297,7 @@ class _Line:
             if self.ends and others.alive(*self.ends, self.start_ns, self.end_ns):
                 advice = f"{advice} {_NOT_NEEDED}"
         elif kind == "never answered":
-            advice = self._without_answer(others, last_ns, one_service=one_service)
+            advice = self._without_answer(others, captured_ns, one_service=one_service)
         elif kind == "refused":
             advice = self._refused(others, one_service=one_service)
         elif kind in _RACING and self._is_raced(others):
@@ -331,12 +336,13 @@ class _Line:
         probe = self._came_once and (self.of_strangers or self.bare)
         return _PROBE if probe else _ADVICE["refused"]
 
-    def _without_answer(self, others: Talks, last_ns: int, *, one_service: bool) -> str:
-        """Return the advice on SYNs that were never answered, in a capture that ends at `last_ns`."""
+    def _without_answer(self, others: Talks, captured_ns: tuple[int, int], *, one_service: bool) -> str:
+        """Return the advice on SYNs that were never answered, in a capture of a time."""
+        first_ns, last_ns = captured_ns
         if one_service and others.accepted(self.servers.one, self.ports.one, 0):
             return _LOST_ONCE if self._once else _LOST
         if self._once and last_ns - self.end_ns > _REPEATED_NS:
-            return _GIVEN_UP
+            return _GIVEN_UP if self.start_ns - first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER
         talked = self.ends and others.passed(*self.ends, self.start_ns, self.end_ns)
         return _FILTERED if talked else _ADVICE["never answered"]
 
