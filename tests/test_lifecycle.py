@@ -443,18 +443,41 @@ def test_a_connection_without_data_left_at_once_or_was_spare_and_not_needed(rest
     assert ("needed no longer" in line) == bool(other)
 
 
-def test_the_largest_group_comes_first_and_the_rest_is_counted_in_connections():
+def syns(number, client=CLIENT.host, first_port=80, step=0):
+    """A capture with a SYN without an answer to each of some servers, 9 s before its end."""
     packets = [
         packet
-        for number in range(30)
-        for packet in scenario("0 > S 0:0(0) win 64240", server=Address(f"198.51.100.{number + 1}", 80))
+        for one in range(1, number + 1)
+        for packet in scenario(
+            "0 > S 0:0(0) win 64240",
+            client=Address(client.format(one), 50_000),
+            server=Address(f"198.51.100.{one}", first_port + step * one),
+        )
     ]
     packets += scenario("9 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
-    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
-    assert connections.sentences(capture)[0].startswith(
-        "26 connections from 192.0.2.1 to port 80 of 26 hosts"
-    )
+    return bdpcap.analyze(io.BytesIO(pcap(packets)))
+
+
+def test_the_largest_group_comes_first_and_the_rest_is_counted_in_connections():
+    capture = syns(30, client="203.0.113.{}")
+    assert connections.sentences(capture)[0].startswith("26 connections from 26 hosts to port 80 of 26 hosts")
     assert "2 more connections: --full lists them." in report.text(capture)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "step", "peers"),
+    [
+        # As many hosts and ports as show a scan, one fewer, and one service of many hosts: the route may be gone.
+        (15, 1, True),
+        (14, 1, False),
+        (15, 0, False),
+    ],
+)
+def test_a_client_that_searches_peers_has_one_line(hosts, step, peers):
+    first, *others = connections.sentences(syns(hosts, first_port=6_881, step=step))
+    assert ("Peers of file sharing are often gone" in first) == peers
+    assert len(others) == (0 if hosts == 15 else 4)
+    assert first.startswith(f"{hosts if hosts == 15 else 10} connections from {CLIENT.host} to ")
 
 
 REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"

@@ -1,0 +1,238 @@
+"""Connections that failed, a line for those of two hosts: how many, when, and between whom."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+import pandas as pd
+
+from bdpcap.explain.once import once
+from bdpcap.report.failures import DONE, blocks
+from bdpcap.report.talks import hashes
+from bdpcap.words import units
+from bdpcap.words.endpoints import is_public
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.capture import Capture
+
+__all__ = ["FAILED", "MANY", "Line", "lines"]
+
+FAILED: Final = (
+    "never answered",
+    "refused",
+    "never completed",
+    "withdrawn",
+    "timeout",
+    "unread",
+    "cut off",
+    "unanswered",
+    "unused",
+)
+"""Kinds of failures, the gravest first."""
+
+KINDS: Final = (*FAILED, DONE)
+MOST: Final = 5
+"""Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
+MANY: Final = 15
+"""Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
+REPEATED_NS: Final = 3_000_000_000
+"""Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
+
+
+@once
+def lines(capture: Capture) -> dict[str, list[Line]]:
+    """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs.
+
+    The pairs of a client that tried many servers are one, too.
+    """
+    places, sweeping = _places(capture)
+    found: defaultdict[tuple[str, int], Line] = defaultdict(Line)
+    for block in blocks(capture, KINDS) if places else ():
+        place = [places.get(key, MOST) for key in _of_lines(_keys(block), sweeping).tolist()]
+        for key, rows in block.groupby(["kind", np.array(place)]):
+            found[cast("tuple[str, int]", key)].add(rows)
+    made = {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in KINDS}
+    return {kind: sorted(own, key=lambda line: -line.connections) for kind, own in made.items()}
+
+
+def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
+    """Return the places of the pairs of hosts that have a line for themselves, and the clients that tried many servers.
+
+    Both are numbers of `_keys`; such a client has one place for each kind.
+    """
+    blocks_keys, codes = [np.zeros((3, 0), dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
+    for block in blocks(capture, KINDS):
+        blocks_keys.append(_keys(block))
+        codes.append(block["kind"].map(KINDS.index).to_numpy(np.int8))
+    keys = np.concatenate(blocks_keys, axis=1)
+    _, first_of_pair = np.unique(keys[0], return_index=True)
+    clients, tried = np.unique(keys[2, first_of_pair], return_counts=True)
+    sweeping = clients[tried >= MANY]
+    pairs, first, counts = np.unique(_of_lines(keys, sweeping), return_index=True, return_counts=True)
+    of_pair = np.concatenate(codes)[first]
+    places: dict[int, int] = {}
+    for code in range(len(KINDS)):
+        own = np.flatnonzero(of_pair == code)
+        largest = own[np.lexsort((first[own], -counts[own]))]
+        single = largest if len(largest) <= MOST else largest[: MOST - 1]
+        places |= {key: place for place, key in enumerate(pairs[single].tolist())}
+    return places, sweeping
+
+
+def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
+    """Return three rows of numbers for each connection: for its kind, client and server, its kind and client, its client.
+
+    Names of millions of hosts would take much memory. Python's hash has a secret key, so no capture contrives equal ones.
+    """
+    kinds, clients = block["kind"], block["client"]
+    return np.stack(
+        [
+            hashes(zip(kinds, clients, block["server"], strict=True)),
+            hashes(zip(kinds, clients, strict=True)),
+            hashes(clients),
+        ]
+    )
+
+
+def _of_lines(keys: NDArray[np.int64], sweeping: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of each connection's line: that of its hosts, or of its client if that tried many servers."""
+    numbers: NDArray[np.int64] = np.where(np.isin(keys[2], sweeping), keys[1], keys[0])
+    return numbers
+
+
+@dataclass
+class _Names:
+    """The number of different names. Only one name is kept, and a hash of the others."""
+
+    one: str = ""
+    _hashes: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, names: pd.Series[str]) -> None:
+        different = names.unique()
+        self.one = str(different[0])
+        self._hashes.append(hashes(different))
+
+    def __len__(self) -> int:
+        return len(pd.unique(np.concatenate(self._hashes))) if self._hashes else 0
+
+    def text(self, noun: str) -> str:
+        """Return the only name, or the number of names."""
+        count = len(self)
+        return self.one if count == 1 else units.number(count, noun)
+
+
+@dataclass
+class Line:
+    """Connections that one sentence describes."""
+
+    connections: int = 0
+    syns: int = 0
+    unacknowledged_bytes: int = 0
+    at_client: bool = True
+    """Whether the capture was taken next to the client of each connection."""
+    of_strangers: bool = True
+    """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
+    bare: bool = True
+    """Whether each SYN has at most the MSS as an option."""
+    routed: bool = False
+    """Whether a packet of a client was captured on both sides of a router."""
+    longest_ns: int = 0
+    """Longest time from the first packet of a connection to its last."""
+    start_ns: int = sys.maxsize
+    end_ns: int = -sys.maxsize
+    clients: _Names = field(default_factory=_Names)
+    servers: _Names = field(default_factory=_Names)
+    ports: _Names = field(default_factory=_Names)
+    tries: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
+    """A hash of the client, the server and its port for each connection, and the time of its first SYN."""
+    resetters: _Names = field(default_factory=_Names)
+
+    def add(self, rows: pd.DataFrame) -> None:
+        """Add some rows of `bdpcap.report.failures.blocks`."""
+        self.connections += len(rows)
+        self.syns += int(rows["syns"].sum())
+        self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
+        self.at_client &= bool(rows["at_client"].all())
+        self.of_strangers &= bool(rows["at_server"].all()) and all(
+            is_public(client.strip("[]")) for client in rows["client"].unique()
+        )
+        self.bare &= bool(rows["bare"].all())
+        self.routed |= bool(rows["routed"].any())
+        self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
+        self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
+        self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
+        self.clients.add(rows["client"])
+        self.servers.add(rows["server"])
+        self.ports.add(rows["port"])
+        tried = hashes(zip(rows["client"], rows["server"], rows["port"], strict=True))
+        self.tries.append((tried, rows["start_ns"].to_numpy(np.int64)))
+        resetters = rows["ended_by"].dropna()
+        if len(resetters):
+            self.resetters.add(resetters)
+
+    def sentence(self, kind: str) -> str:
+        """Return the sentence on the connections, which are of one kind."""
+        left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
+        what = {
+            "never answered": f"never answered ({self._tries()})",
+            "refused": "refused",
+            "never completed": "answered, and never completed by the client",
+            "withdrawn": "answered, and reset by the client before any data",
+            "timeout": f"given up with {left}",
+            "unread": f"reset by {self._resetter()} with its window closed",
+            "cut off": f"reset with {left}",
+            "unanswered": "reset without an answer",
+            "unused": "reset before any data",
+            DONE: f"ended by a reset of {self._resetter()}, which was done",
+        }[kind]
+        were = "was" if self.connections == 1 else "were"
+        to = f"{self._port()} of {self.servers.text('host')}"
+        return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The client and the server; None if there are several."""
+        return (self.clients.one, self.servers.one) if len(self.clients) == len(self.servers) == 1 else None
+
+    @property
+    def is_one_port(self) -> bool:
+        """Whether the clients tried one port of one server."""
+        return len(self.servers) == len(self.ports) == 1
+
+    @property
+    def is_one_service(self) -> bool:
+        """Whether one client tried one port of one server."""
+        return self.ends is not None and len(self.ports) == 1
+
+    @property
+    def once_each(self) -> bool:
+        """Whether each client sent one SYN to each port at a time. Another source port makes no other try."""
+        if self.syns != self.connections:
+            return False
+        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        order = np.lexsort((at_ns, tried))
+        again = (np.diff(tried[order]) == 0) & (np.diff(at_ns[order]) <= REPEATED_NS)
+        return not again.any()
+
+    @property
+    def came_once(self) -> bool:
+        """Whether no client came back to a port, at whatever time."""
+        return self.syns == len(pd.unique(np.concatenate([tried for tried, _ in self.tries])))
+
+    def _tries(self) -> str:
+        tries = units.number(self.syns, "SYN")
+        lasted_ns = self.end_ns - self.start_ns
+        return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
+
+    def _resetter(self) -> str:
+        return self.resetters.one if len(self.resetters) == 1 else "one end"
+
+    def _port(self) -> str:
+        ports = self.ports.text("port")
+        return f"port {ports}" if ports == self.ports.one else ports
