@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis.model import Nature, Shown
-from bdpcap.diagnosis.natures.short import NOTICED_NS
-from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.explain.findings import requests
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
@@ -43,7 +42,7 @@ def _asks(flow: Flow) -> bool:
     if each_bytes.max() > each_bytes.sum() / 2:
         return False
     quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
-    return bool(quick or each_bytes.mean() < INITIAL_WINDOW * flow.summary["mss_bytes"])
+    return bool(quick or each_bytes.mean() < initial_window_bytes(flow))
 
 
 def _requests(flow: Flow) -> str:

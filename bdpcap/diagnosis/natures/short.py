@@ -16,7 +16,7 @@ from bdpcap.words import rates, units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "shown", "speed"]
+__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "initial_window_bytes", "shown", "speed"]
 
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
@@ -27,6 +27,12 @@ _FIN_BYTES: Final = 1
 
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
+
+
+def initial_window_bytes(flow: Flow) -> int:
+    """Return the bytes of an initial window. Of both directions, the larger MSS counts: an end may send little."""
+    flows = flow.capture.flows
+    return INITIAL_WINDOW * int(flows.loc[flows["stream"] == flow.stream, "mss_bytes"].max())
 
 
 def speed(flow: Flow) -> str:
@@ -97,7 +103,7 @@ def _span_ns(flow: Flow) -> int:
 def _times(flow: Flow) -> str:
     """Return the number of bursts with many bytes between pauses that a person notices; empty for one."""
     carried = _bursts(flow)
-    least = max(LARGE * carried.sum(), INITIAL_WINDOW * flow.summary["mss_bytes"])
+    least = max(LARGE * carried.sum(), initial_window_bytes(flow))
     several = int((carried >= least).sum())
     return f" ({several} bursts)" if several > 1 else ""
 
@@ -118,7 +124,7 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
 
     None if these rounds did not carry nearly all data, or took half of the active time or more.
     """
-    rtts, least = flow.rtts, INITIAL_WINDOW * flow.summary["mss_bytes"]
+    rtts, least = flow.rtts, initial_window_bytes(flow)
     own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
     carried = own["acked_bytes"].sum() >= (1 - LARGE) * rtts["acked_bytes"].sum()
     brief = 0 < 2 * _lasting_ns(own) < flow.summary["active_ns"]
@@ -220,7 +226,7 @@ def _is_one_burst(flow: Flow) -> bool:
 
 def _is_few(flow: Flow) -> bool:
     """Return whether a flow carried less than an initial window, or seldom a burst of less than that."""
-    least = INITIAL_WINDOW * flow.summary["mss_bytes"]
+    least = initial_window_bytes(flow)
     few = flow.summary["payload_bytes"] < least
     return bool(few or (_is_brief(flow) and (_bursts(flow) < least).all()))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import NOTICED_NS
-from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -33,10 +32,7 @@ def _is_timer(flow: Flow) -> bool:
     each = flow.exchanges
     if len(each) <= FEWEST:
         return False
-    small = (
-        each[["request_bytes", "response_bytes"]].to_numpy().max()
-        < INITIAL_WINDOW * flow.summary["mss_bytes"]
-    )
+    small = each[["request_bytes", "response_bytes"]].to_numpy().max() < initial_window_bytes(flow)
     between = _intervals_ns(flow)
     usual = between.median()
     equal = (between - usual).abs().max() <= SPREAD * usual
