@@ -71,7 +71,9 @@ def rounds(flow, **columns) -> Rounds:
     return Rounds(made, flow)
 
 
-def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, tick_ns=1) -> Vantage:
+def vantage(
+    flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, tick_ns=1, needless=False
+) -> Vantage:
     """Where the capture was taken, alike for all rounds; each flow has a path to itself."""
     count = len(flow)
     return Vantage(
@@ -82,15 +84,19 @@ def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, ti
         path_rtt_ns=np.full(count, np.nan),
         cross_traffic_bytes=np.zeros(count),
         flow_acks=np.full(count, float(flow_acks)),
+        needless=np.full(count, needless),
         tick_ns=np.full(count, float(tick_ns)),
         capture_end_ns=np.full(count, np.inf),
     )
 
 
-def counted(flow, *, at_sender=True, at_receiver=False, mss=MSS, columns=None, **counts) -> Evidence:
+def counted(
+    flow, *, at_sender=True, at_receiver=False, mss=MSS, needless=False, columns=None, **counts
+) -> Evidence:
     """Evidence from counts."""
     made = rounds(flow, **(columns or {}), **counts)
-    return Evidence(made, vantage(made.flow, at_sender=at_sender, at_receiver=at_receiver, mss=mss))
+    place = vantage(made.flow, at_sender=at_sender, at_receiver=at_receiver, mss=mss, needless=needless)
+    return Evidence(made, place)
 
 
 def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=False, tick_ns=1) -> Evidence:

@@ -20,6 +20,7 @@ import bdpcap
 from bdpcap import _core
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.evidence.field import Unit
+from bdpcap.limits.evidence.writes import PEERS_TURN
 
 LAB = SHARED / "captures/lab"
 
@@ -491,6 +492,29 @@ def test_a_silence_that_new_data_end_is_no_outage(first):
         in_flight_max_bytes=[10 * MSS] * 3,
     ).loss
     assert loss.outage.tolist() == [again, False, False]
+
+
+@pytest.mark.parametrize(
+    ("needless", "segments", "turn", "lost"),
+    [
+        (True, 1, PEERS_TURN, False),
+        # It was lost, there were two, or new data followed.
+        (False, 1, PEERS_TURN, True),
+        (True, 2, PEERS_TURN, True),
+        (True, 1, 0, True),
+    ],
+)
+def test_a_tail_loss_probe_that_had_arrived_is_no_loss(needless, segments, turn, lost):
+    # RFC 8985 section 7.2: the last segment is sent again only where no new data wait; then the peer has the turn.
+    loss = counted(
+        [0] * 3,
+        needless=needless,
+        sent_bytes=[MSS, 0, 0],
+        retransmitted_bytes=[0, segments * MSS, 0],
+        retransmitted_segments=[0, segments, 0],
+        turn=[0, 0, turn],
+    ).loss
+    assert (loss.rounds_since >= 0).any() == lost
 
 
 def test_rounds_since_a_loss_are_counted_from_its_newest_signal():

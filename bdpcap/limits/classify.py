@@ -128,6 +128,7 @@ class Classification:
             path_rtt_ns=self._rtt_ns[path],
             cross_traffic_bytes=self._cross_traffic(row),
             flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],
+            needless=(flows["spurious_retransmits"] >= flows["retransmits"])[flow],
             tick_ns=floats(flows["tick_ns"])[flow],
             capture_end_ns=np.full(len(flow), self._end_ns, dtype=np.float64),
         )

@@ -56,6 +56,8 @@ class Vantage:
     """Bytes that other flows between the same hosts delivered during the round."""
     flow_acks: Floats
     """Number of the flow's acknowledgments in the capture; 0 also if most of them are missing."""
+    needless: Bools
+    """Whether all that the flow sent again had arrived."""
     tick_ns: Floats
     """Resolution of the capture's clock."""
     capture_end_ns: Floats

@@ -48,11 +48,22 @@ class Loss(Concept):
         """
         rounds = self.rounds
         return (
-            (rounds.retransmitted_bytes > 0)
+            ((rounds.retransmitted_bytes > 0) & ~self._probed)
             | (rounds.duplicate_acks >= DUPLICATE_ACKS)
             & rounds.near(rounds.retransmitted_bytes > 0, 0, REPAIR)
             | (rounds.congestion_echoes > 0)
         )
+
+    @cached_property
+    def _probed(self) -> Bools:
+        """Was one segment sent again that had arrived, just before a turn, or the end of all data?
+
+        A tail loss probe goes out only where no new data wait (RFC 8985 section 7.2): the congestion window holds none.
+        """
+        rounds = self.rounds
+        writes = self.all.writes
+        ran_out = rounds.near(writes.peers_turn | writes.answering | writes.parting | writes.over, 0, 2)
+        return self.all.vantage.needless & (rounds.retransmitted_segments <= 1) & ran_out
 
     @field("rounds")
     def rounds_since(self) -> Floats:
