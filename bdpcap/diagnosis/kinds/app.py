@@ -40,8 +40,14 @@ def _pauses(_: Flow, own: pd.DataFrame) -> str:
     if rule != "app-idle":
         return HABITS.get(str(rule), "")
     idle = own[own["rule"] == rule]
-    pauses = idle["end_ns"] - idle["start_ns"]
-    return f"it paused for {units.duration(pauses.sum())}"
+    # Rounds that follow each other are one pause.
+    pauses = (idle["start_ns"] != idle["end_ns"].shift()).sum()
+    lasting = units.duration((idle["end_ns"] - idle["start_ns"]).sum())
+    return (
+        f"it paused for {lasting}"
+        if pauses == 1
+        else f"it paused {units.count(pauses)} times, {lasting} in all"
+    )
 
 
 def _answers(_: Flow, own: pd.DataFrame) -> str:

@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["NATURE", "is_end"]
 
+LARGE: Final = 0.25
+"""Share of a flow's payload from which on the last data are no farewell, but a part of what it was for; a choice."""
+
 
 def is_end(flow: Flow) -> bool:
     """Return whether the longest stall of a flow was the wait for a farewell of a connection that was closed or reset.
 
-    Data that are all of a flow are no farewell.
+    Data that are a large part of a flow are no farewell.
     """
     fin, reset_by = flow.capture._contents.streams.ending(flow.stream)
-    if not (fin or reset_by is not None) or _left(flow) >= min(FAREWELL_BYTES, flow._counts["payload_bytes"]):
+    most = min(FAREWELL_BYTES, LARGE * int(flow._counts["payload_bytes"]))
+    if not (fin or reset_by is not None) or _left(flow) >= most:
         return False
     stall_ns, lasting_ns = flow.summary["longest_stall_ns"], _lasting_ns(_last(flow))
     return bool(lasting_ns and (pd.isna(stall_ns) or lasting_ns >= stall_ns))

@@ -201,7 +201,8 @@ def _is_short(flow: Flow) -> bool:
     summary = flow.summary
     brief = summary["active_ns"] < NOTICED_NS or (_is_one_burst(flow) and not _is_few(flow))
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
-    return bool(brief) and (first or ends_by_itself(flow))
+    # Repairs within a second held the program up for less.
+    return bool(brief) and (first or summary["limit"] == "app" or ends_by_itself(flow))
 
 
 def _is_brief(flow: Flow) -> bool:
