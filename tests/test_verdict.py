@@ -13,7 +13,7 @@ from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 import bdpcap
 from bdpcap import plots, report
 from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds
-from bdpcap.diagnosis.kinds import app
+from bdpcap.diagnosis.kinds import app, rwnd
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
 from bdpcap.explain.findings import Code, Finding, Findings, congestion
@@ -129,6 +129,19 @@ def test_a_detail_without_a_cause_is_found():
     assert kinds.gaps(kinds.ALL, kinds.declared()) == []
     assert kinds.gaps(kinds.ALL, [("rwnd", "new")]) == ["rwnd: no cause for the detail 'new'"]
     assert kinds.gaps({}, []) == [f"{state}: no such limit" for state in kinds.ALL]
+
+
+@pytest.mark.parametrize(
+    ("details", "named"),
+    [("rrrrbb", "buffer"), ("rrrrb", "ramp"), ("bbrrrr", "ramp"), ("rr", "ramp"), ("rrrbbz", "ramp")],
+)
+def test_a_window_that_grew_to_its_ceiling_is_no_longer_growing(details, named):
+    # Each letter is a round trip. A window that still grows does not stand for two of them.
+    words = {"r": "ramp", "b": "buffer", "z": "zero window"}
+    rounds = pd.DataFrame({"detail": [words[one] for one in details], "rule": "rwnd-full"})
+    rounds["start_ns"] = rounds.index * RTT
+    rounds["end_ns"] = rounds["start_ns"] + RTT
+    assert rwnd.LIMIT.cause(None, rounds) is rwnd.LIMIT.causes[named]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["LIMIT", "shut", "shut_ns"]
 
 
+STOOD: Final = 2
+"""Last rounds that show the ceiling of a window: one that grows does so each round trip (tcp_rcv_space_adjust())."""
+
+
 def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
     """Return in which rounds the window was closed, or too small for a segment."""
     closed: pd.Series[bool] = rtts["detail"] == "zero window"
@@ -74,7 +78,9 @@ def _ramp(_: Flow, own: pd.DataFrame) -> str:
 
 def _detail(_: Flow, own: pd.DataFrame) -> str | None:
     # A reader that closes the window and one that nearly does are the same cause.
-    return longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
+    named = longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
+    stood = len(own) > STOOD and (own["detail"].iloc[-STOOD:] == "buffer").all()
+    return "buffer" if named == "ramp" and stood else named
 
 
 _FULL: Final = Cause(
