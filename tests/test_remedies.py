@@ -278,7 +278,16 @@ def test_a_host_of_others_gets_words_and_no_command(system):
     assert "8.8.8.8" in told[2].words
 
 
-def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_000, link_share=0.0):
+def lossy(
+    each_round,
+    *,
+    payload=1_000_000,
+    rtt_ns=50_000_000,
+    queued_ns=50_000_000,
+    link_share=0.0,
+    most=20_000,
+    sender="192.0.2.1:50000",
+):
     """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round.
 
     Every other round has 20 packets in flight, and 5 the others; what one loses is retransmitted in the next.
@@ -300,6 +309,10 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_
                 "rtt_min_ns": 50_000_000,
                 "rtt_median_ns": rtt_ns,
                 "link_share": link_share,
+                "sender": sender,
+                "receiver": "192.0.2.2:80",
+                "in_flight_max_bytes": most,
+                "mss_bytes": 1_000,
             }
         ),
     )
@@ -316,6 +329,9 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_
         # The flow fills the link at times: its queue is as long as the path, or holds next to nothing.
         (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3, queued_ns=100_000_000), "overflow"),
         (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3), "scattered"),
+        # Nine segments are fewer than an initial window (RFC 6928): longer round trips are no queue of theirs.
+        (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000, most=9_000), "thin"),
+        (lossy([0, 6] * 15, sender="192.0.2.2:50000"), "local"),
     ],
 )
 def test_losses_are_told_apart_by_number_spread_and_queue(flow, kind):

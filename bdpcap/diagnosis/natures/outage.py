@@ -11,6 +11,7 @@ from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.diagnosis.natures import farewell
+from bdpcap.explain import remedies
 from bdpcap.read import vantage
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
@@ -33,9 +34,6 @@ SILENT: Final = 0.9
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
 _DROPPED: Final = (
     "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
-)
-_ON_ONE_MACHINE: Final = (
-    "No path lies between the ends: see what drops packets on this machine, a filter or an emulator of loss."
 )
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
@@ -187,7 +185,7 @@ def _advice(flow: Flow) -> tuple[str, str]:
 def _of_path(flow: Flow, quiet: Silence) -> str:
     """Return the advice on a silence that the path or its far end may have caused."""
     if on_one_machine(host(flow.sender), host(flow.receiver)):
-        return _ON_ONE_MACHINE
+        return remedies.ON_ONE_MACHINE
     if quiet.last_only:
         return _LOST
     return _DROPPED if _sent_others(flow, quiet) else _GONE

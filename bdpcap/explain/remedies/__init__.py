@@ -1,6 +1,6 @@
 """Advice and commands that lift a limit, for the host that they are for; none lowers a value that a host has."""
 
-from bdpcap.explain.remedies.congestion import Losses, fair_queue, losses, on_losses
+from bdpcap.explain.remedies.congestion import ON_ONE_MACHINE, Losses, fair_queue, losses, on_losses
 from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
 from bdpcap.explain.remedies.programs import unset
 from bdpcap.explain.remedies.receive import (
@@ -16,6 +16,7 @@ from bdpcap.explain.remedies.scaling import scaling_of, window_scaling
 from bdpcap.explain.remedies.send import WMEM_DEFAULT, send_buffer
 
 __all__ = [
+    "ON_ONE_MACHINE",
     "UNKNOWN",
     "WMEM_DEFAULT",
     "Host",

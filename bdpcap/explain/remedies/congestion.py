@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.explain.capacity import FILLED
+from bdpcap.explain.capacity import FILLED, sent_a_window
 from bdpcap.explain.remedies.remedy import Remedy
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.remedies.host import Host
 
-__all__ = ["Losses", "fair_queue", "losses", "on_losses"]
+__all__ = ["ON_ONE_MACHINE", "Losses", "fair_queue", "losses", "on_losses"]
 
 _FLAT: Final = 1.25
 """Largest ratio of median to minimum RTT without a standing queue: a quarter, by which ACKs are often delayed."""
@@ -35,9 +36,16 @@ _BUNCHED: Final = 0.5
 """Rounds with a loss, of those that independent losses would hit, below which losses came in bunches."""
 
 
+ON_ONE_MACHINE: Final = (
+    "No path lies between the ends: see what drops packets on this machine, a filter or an emulator of loss."
+)
+
+
 class Losses(StrEnum):
     """Kind of a flow's losses, by how many there are, how they are spread, and whether a queue stood before them."""
 
+    LOCAL = "local"
+    """Both ends are on one machine, so no path lies between them."""
     POLICED = "policed"
     """Many, all the time and more at higher rates, without a queue: something drops what exceeds a rate."""
     OVERFLOW = "overflow"
@@ -46,6 +54,8 @@ class Losses(StrEnum):
     """Many were lost at once, and no queue stood: a queue is too short for a burst, or a policer's bucket is."""
     HEAVY = "heavy"
     """Many, without a queue, and of fast rounds no more than of slow ones: errors, or a policer always exceeded."""
+    THIN = "thin"
+    """Of little data: fewer segments in flight than a sender may send at once fill no queue."""
     SCATTERED = "scattered"
     """One by one, without a queue, and of fast rounds no more than of slow ones: errors on a link."""
 
@@ -53,6 +63,10 @@ class Losses(StrEnum):
 def losses(flow: Flow) -> Losses:
     """Return the kind of a flow's losses."""
     summary = flow.summary
+    if on_one_machine(host(str(summary["sender"])), host(str(summary["receiver"]))):
+        return Losses.LOCAL
+    if not sent_a_window(summary):
+        return Losses.THIN
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
     full = flow.rtts[flow.rtts["limit"] == "link"]
     queued = summary["link_share"] >= FILLED and not _is_flat(flow, full["rtt_ns"].median())
@@ -93,33 +107,38 @@ def _are_bunched(retransmits: pd.Series[int]) -> bool:
     return hit < _BUNCHED * len(retransmits) * -math.expm1(-mean)
 
 
-def on_losses(kind: Losses, sender: Host) -> Remedy:
-    """Return advice on losses: what to look for, and at most one command, for the sender."""
-    if kind is Losses.POLICED:
-        return Remedy(
-            "Look for a policer: a device on the path drops what exceeds its rate. Shape the sender below that rate, "
-            "or buy more; a sender that ignores loss makes it worse."
-        )
-    if kind is Losses.OVERFLOW:
-        return Remedy(
-            "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
-            "trips short."
-        )
-    if kind is Losses.SHALLOW:
-        return Remedy(
-            "Look for a queue too short for a burst, or a policer: packets are lost at once, and none had waited. Pacing "
-            "at the sender (fq) shortens bursts."
-        )
-    if kind is Losses.HEAVY:
-        return Remedy(
-            "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "
-            "Drop counters on the path show it, and so does a transfer by another path."
-        )
-    words = (
+_WORDS: Final = {
+    Losses.LOCAL: ON_ONE_MACHINE,
+    Losses.POLICED: (
+        "Look for a policer: a device on the path drops what exceeds its rate. Shape the sender below that rate, "
+        "or buy more; a sender that ignores loss makes it worse."
+    ),
+    Losses.OVERFLOW: (
+        "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
+        "trips short."
+    ),
+    Losses.SHALLOW: (
+        "Look for a queue too short for a burst, or a policer: packets are lost at once, and none had waited. Pacing "
+        "at the sender (fq) shortens bursts."
+    ),
+    Losses.HEAVY: (
+        "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "
+        "Drop counters on the path show it, and so does a transfer by another path."
+    ),
+    Losses.THIN: (
+        "Find what drops or holds packets: a weak wireless link, a link with errors, or a queue that others fill. "
+        "So little data fill none."
+    ),
+    Losses.SCATTERED: (
         "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows "
         "CUBIC and Reno most."
-    )
-    return Remedy(words, sender.linux(_BBR))
+    ),
+}
+
+
+def on_losses(kind: Losses, sender: Host) -> Remedy:
+    """Return advice on losses: what to look for, and at most one command, for the sender."""
+    return Remedy(_WORDS[kind], sender.linux(_BBR) if kind is Losses.SCATTERED else ())
 
 
 _NAME: Final = "net.ipv4.tcp_congestion_control"
