@@ -51,6 +51,7 @@ _WAITED: Final = {
     "unknown": "the evidence does not decide what held them",
 }
 
+_PACED: Final = "Nothing to mend in these flows: programs and their users set the pace."
 _BRIEF: Final = "Each was active for less than a second: nothing to mend in these flows."
 
 
@@ -139,7 +140,9 @@ def no_bulk(capture: Capture) -> str:
     if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
         waited = "they waited for retransmissions"
     longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
-    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}.{longest}"
+    alone = limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
+    said = longest or (f" {_PACED}" if alone else "")
+    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}.{said}"
 
 
 def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
