@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -38,7 +38,7 @@ class Axis(NamedTuple):
         return np.clip(place, 0, columns - 1).astype(np.intp)
 
 
-def extremes(column: NDArray[np.intp], lines: Iterable[NDArray[np.float64]]) -> NDArray[np.intp]:
+def extremes(column: NDArray[np.intp], lines: Sequence[NDArray[np.float64]]) -> NDArray[np.intp]:
     """
     Choose the points that are enough to draw the same picture.
 
@@ -61,17 +61,22 @@ def extremes(column: NDArray[np.intp], lines: Iterable[NDArray[np.float64]]) -> 
     """
     # Times seldom run backwards, and sorting takes several times as long as the rest.
     order = None if (column[1:] >= column[:-1]).all() else np.argsort(column, kind="stable")
-    column = column if order is None else column[order]
-    first = np.flatnonzero(np.diff(column, prepend=-1))
-    beyond = np.append(first[1:], len(column))
-    found = [first, beyond - 1]
-    for line in lines:
-        y = line if order is None else line[order]
-        for extreme in (np.minimum, np.maximum):
-            reached = np.flatnonzero(y == np.repeat(extreme.reduceat(y, first), beyond - first))
-            found.append(reached[reached.searchsorted(first)])
-    chosen = np.unique(np.concatenate(found))
+    if order is not None:
+        column, lines = column[order], [line[order] for line in lines]
+    chosen = of_columns(np.flatnonzero(np.diff(column, prepend=-1)), lines)
     return chosen if order is None else np.sort(order[chosen])
+
+
+def of_columns(first: NDArray[np.intp], lines: Sequence[NDArray[np.float64]]) -> NDArray[np.intp]:
+    """Choose as `extremes` does from points in the order of their columns; `first` are the columns' first points."""
+    count = len(lines[0])
+    sizes = np.diff(first, append=count)
+    found = [first, first + sizes - 1]
+    for y in lines:
+        for extreme in (np.minimum, np.maximum):
+            reached = np.flatnonzero(y == np.repeat(extreme.reduceat(y, first), sizes))
+            found.append(reached[reached.searchsorted(first)])
+    return np.unique(np.concatenate(found))
 
 
 class Thinned:
@@ -141,7 +146,7 @@ class Thinned:
         if self.count <= 4 * (self.columns // factor):
             return rows
         column = self.axis.column(rows["x"], self.columns) // factor
-        chosen = extremes(column, (rows[line] for line in self._lines))
+        chosen = extremes(column, [rows[line] for line in self._lines])
         return {name: values[chosen] for name, values in rows.items()}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap.plots.decimate import extremes
+from bdpcap.plots.decimate import of_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,25 +40,29 @@ def thinned(events: Columns, start_ns: int, end_ns: int, columns: int = COLUMNS)
     and its neighbours on either side of the time shown. If there are few enough events, all of them are kept.
     """
     shown = events.between(start_ns, end_ns)
-    parts = [_beyond(line.places, shown) for line in events.lines]
+    # Places of the lines' type: NumPy would turn all of a line into another type before it searches.
+    ends = np.array((shown.start, shown.stop), np.uint32)
+    parts = [_beyond(line.places, ends) for line in events.lines]
     if shown.stop - shown.start <= _EACH * columns:
-        parts.append(np.arange(shown.start, shown.stop, dtype=np.uint32))
+        parts.append(np.arange(*ends, dtype=np.uint32))
     else:
         after_ns = np.arange(1, columns) * ((end_ns - start_ns) / columns)
-        edges = events.time_ns.searchsorted(start_ns + after_ns.astype(np.int64))
-        parts += [_kept(events, line, shown, edges) for line in events.lines]
+        edges = events.time_ns.searchsorted(start_ns + after_ns.astype(np.int64)).astype(np.uint32)
+        parts += [_kept(events, line, ends, edges) for line in events.lines]
     return np.unique(np.concatenate(parts)).astype(np.intp)
 
 
-def _beyond(places: NDArray[np.uint32], shown: slice) -> NDArray[np.uint32]:
+def _beyond(places: NDArray[np.uint32], ends: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the line's last event before the time shown, and its first after."""
-    first, beyond = places.searchsorted([shown.start, shown.stop])
+    first, beyond = places.searchsorted(ends)
     return np.concatenate((places[:first][-1:], places[beyond:][:1]))
 
 
-def _kept(events: Columns, line: Line, shown: slice, edges: NDArray[np.intp]) -> NDArray[np.uint32]:
+def _kept(
+    events: Columns, line: Line, ends: NDArray[np.uint32], edges: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
     """Return the line's extremes of each column; `edges` are the first events of all columns but the first."""
-    first, beyond = line.places.searchsorted([shown.start, shown.stop])
+    first, beyond = line.places.searchsorted(ends)
     own = line.places[first:beyond]
     if len(own) <= _EACH * (len(edges) + 1):
         return own
@@ -70,5 +74,5 @@ def _kept(events: Columns, line: Line, shown: slice, edges: NDArray[np.intp]) ->
     for name in line.columns[1:]:
         value = value + events.by_name[name][where]
     # A search for each edge, rather than one for each event.
-    counts = np.diff(own.searchsorted(edges), prepend=0, append=len(own))
-    return own[extremes(np.arange(len(counts)).repeat(counts), [value])]
+    first = np.unique(np.append(0, own.searchsorted(edges)))
+    return own[of_columns(first[first < len(own)], [value])]
