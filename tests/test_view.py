@@ -120,6 +120,31 @@ def test_every_mark_in_view_is_drawn(flow, part):
         assert drawn == inside["frame"][names == name].tolist()
 
 
+@given(st.sampled_from(list(SAMPLES)), parts)
+def test_all_are_said_to_be_drawn_only_where_each_segment_and_sample_is(flows, name, part):
+    flow = flows[name]
+    span = span_of(flow, part)
+    drawing, said = draw(Seen(flow), span)
+    every = flow.events
+    inside = every[(seconds(flow, every) > span.start) & (seconds(flow, every) < span.end)]
+    frames = {
+        axis: {
+            int(np.atleast_1d(custom)[0])
+            for trace in drawing.traces
+            if trace["yaxis"] == axis
+            and trace.get("customdata") is not None
+            and trace["name"] != "smoothed RTT"
+            for custom in trace["customdata"]
+        }
+        for axis in ("y3", "y4")
+    }
+    if said.endswith("all drawn"):
+        assert set(inside["frame"][inside["rtt_ns"].notna()]) <= frames["y3"]
+        assert set(inside["frame"][inside["sequence"].notna()]) <= frames["y4"]
+    else:
+        assert len(inside) > 300
+
+
 columns = st.integers(1, 3000).flatmap(
     lambda n: st.tuples(
         st.just(n), st.integers(0, 2**32), st.integers(2, 50), st.integers(0, n - 1), st.integers(0, n - 1)

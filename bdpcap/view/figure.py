@@ -47,6 +47,9 @@ LEAST_S: Final = 1e-6
 _STRIPES: Final = 250
 """Maximum number of stripes; each round has its own where there are no more."""
 
+_OF_SAMPLES: Final = COLUMNS // 2
+"""Time columns of the RTT: each of its samples is an element of the page, and costs as much as many points of a line."""
+
 _TITLE: Final = "Limits, window, round-trip time and sequence numbers"
 _ROWS: Final = ((20, 100), (240, 52), (190, 52), (340, 20))
 """Heights of the figures from above, and the room above each for its legend, in pixels; the last has its legend below.
@@ -86,7 +89,7 @@ def whole(flow: Flow) -> Span:
 
 def _of(kind: type[Some], events: Columns, flow: Flow, canvas: Canvas) -> Some:
     """Return the events as a figure keeps them."""
-    kept = kind(flow, canvas.axis, COLUMNS)
+    kept = kind(flow, canvas.axis, canvas.columns)
     kept.take({**events.by_name})
     return kept
 
@@ -128,18 +131,26 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
         draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
         stalls.draw(canvas, flow, _of(Stalls, events, flow, canvas))
 
-    parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
-        ("", "", limits),
-        (WINDOW, "B", windows),
-        (RTT, "s", lambda canvas: draw_rtt(canvas, flow, _of(Samples, events, flow, canvas))),
-        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, _of(Segments, events, flow, canvas).lines)),
+    def samples(canvas: Canvas) -> None:
+        draw_rtt(canvas, flow, _of(Samples, events, flow, canvas))
+
+    def segments(canvas: Canvas) -> None:
+        draw_sequence(canvas, _of(Segments, events, flow, canvas).lines)
+
+    parts: list[tuple[str, str, int, Callable[[Canvas], None]]] = [
+        ("", "", COLUMNS, limits),
+        (WINDOW, "B", COLUMNS, windows),
+        (RTT, "s", _OF_SAMPLES, samples),
+        (SEQUENCE, "B", COLUMNS, segments),
     ]
     drawings = []
-    for title, unit, add in parts:
-        canvas = Canvas(_TITLE, title, unit, flow, COLUMNS, start=span.start, end=span.end)
+    is_all = True
+    for title, unit, columns, add in parts:
+        canvas = Canvas(_TITLE, title, unit, flow, columns, start=span.start, end=span.end)
         add(canvas)
         drawings.append(canvas.finish())
-    return _stacked(drawings, span), _status(flow, span, events, number)
+        is_all &= canvas.drawn == canvas.points
+    return _stacked(drawings, span), _status(flow, span, events, number, is_all=is_all)
 
 
 def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
@@ -210,13 +221,13 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
     return Drawing(traces, layout)
 
 
-def _status(flow: Flow, span: Span, events: Columns, number: int | None) -> str:
+def _status(flow: Flow, span: Span, events: Columns, number: int | None, *, is_all: bool) -> str:
+    """Return what is shown of `number` events: `events` were chosen, and `is_all` whether each of these is drawn."""
     origin = origin_ns(flow)
     time = (events.time_ns - origin) / 1e9
-    drawn = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
+    chosen = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
     lasting = units.duration((span.end - span.start) * 1e9)
     if number is None:
-        return f"{lasting}: {units.number(drawn, 'event')} drawn, the extremes of many more"
-    if drawn >= number:
-        return f"{lasting}: {units.number(number, 'event')}, all drawn"
-    return f"{lasting}: {units.count(drawn)} of {units.number(number, 'event')} drawn, with every extreme"
+        return f"{lasting}: {units.number(chosen, 'event')} drawn, the extremes of many more"
+    how = "all drawn" if is_all and chosen >= number else "every extreme drawn"
+    return f"{lasting}: {units.number(number, 'event')}, {how}"
