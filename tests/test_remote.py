@@ -13,6 +13,7 @@ import duckdb
 import fsspec
 import pandas as pd
 import pytest
+from google_store import GoogleStore
 from moto.server import ThreadedMotoServer
 from oracles import ROOT
 from packets import pcap, read_pcap
@@ -52,7 +53,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def closed():
     """Close what fsspec keeps open for later reads, so that no later test meets its warning."""
     yield
-    for system in ("http", "s3"):
+    for system in ("http", "s3", "gs"):
         fsspec.get_filesystem_class(system).clear_instance_cache()
     gc.collect()
 
@@ -94,6 +95,22 @@ def bucket(endpoint, monkeypatch):
     return system
 
 
+@pytest.fixture
+def google(monkeypatch):
+    """A store whose bucket `captures` is empty, named by the environment as gcsfs reads it."""
+    with GoogleStore() as store:
+        threading.Thread(target=store.serve_forever, daemon=True).start()
+        store.buckets["captures"] = {}
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", store.url)
+        monkeypatch.setenv(
+            "NO_GCE_CHECK", "true"
+        )  # no search for a machine of Google's that lends credentials
+        fsspec.get_filesystem_class("gs").clear_instance_cache()
+        remote.size_bytes.cache_clear()
+        yield store
+        store.shutdown()
+
+
 def said(capsys, *arguments):
     assert main([*map(str, arguments)]) == 0
     return capsys.readouterr().out
@@ -125,6 +142,19 @@ def test_every_command_takes_urls_and_gives_the_output_of_the_file(command, web,
     # Tables for people are as wide as the names in them.
     local, *others = [" ".join(output.split()) for output in outputs]
     assert others == [local, local]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_command_reads_googles_store(command, google, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+    path = ROOT / "sample_captures" / SAMPLE
+    google.buckets["captures"][f"a/{SAMPLE}"] = path.read_bytes()
+    local, found = (
+        said(capsys, *(word.replace("CAPTURE", capture) for word in command)).replace(capture, "CAPTURE")
+        for capture in (str(path), f"gs://captures/a/{SAMPLE}")
+    )
+    assert found.split() == local.split()
+    assert {(name, bool(part)) for name, part in google.parts} == {(f"a/{SAMPLE}", True)}
 
 
 @pytest.mark.parametrize(
@@ -224,6 +254,17 @@ def test_a_dataset_and_its_captures_lie_in_a_bucket(bucket, tmp_path, capsys):
     assert found["files"] == ["s3://captures/in/a/one.pcap"]
 
 
+def test_a_dataset_and_its_captures_lie_in_googles_store(google, tmp_path, capsys):
+    local = write_pcap(tmp_path / "one.pcap")
+    google.buckets["captures"]["in/one.pcap"] = local.read_bytes()
+    run = [sys.executable, "-m", "bdpcap", "batch", "--reports", "--workers", "1"]
+    for inputs, out in ((str(local), str(tmp_path / "out")), ("gs://captures/in", "gs://captures/out")):
+        done = subprocess.run([*run, inputs, "--out", out], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "bdpcap: 1 capture analysed\n")
+    assert said(capsys, "summary", "gs://captures/out") == said(capsys, "summary", tmp_path / "out")
+    assert "out/reports/capture=one.pcap/part.html" in google.buckets["captures"]
+
+
 @pytest.mark.usefixtures("bucket")
 def test_duckdb_asks_for_no_extension(tmp_path, monkeypatch, capsys):
     """An extension would be fetched from the Internet."""
@@ -244,6 +285,7 @@ def test_duckdb_asks_for_no_extension(tmp_path, monkeypatch, capsys):
         ("gs://captures/x.pcap", "gcsfs", "bdpcap[gs]"),
         ("http://127.0.0.1:9/x.pcap", "aiohttp", "bdpcap[http]"),
         ("https://127.0.0.1:9/x.pcap", "fsspec", "fsspec"),
+        ("abfs://captures/x.pcap", "adlfs", "abfs:// needs another package: Install adlfs"),
         ("absent://x.pcap", "absent", "fsspec reads no absent://"),
     ],
 )
@@ -256,12 +298,42 @@ def test_a_missing_package_is_one_line_that_names_the_extra(command, url, packag
     assert done.stderr.count("\n") == 1
 
 
+def test_what_is_no_capture_is_one_line_as_on_disk(bucket, google, capsys):
+    for name, data in {"empty.pcap": b"", "short.pcap": b"abc", "notes.txt": b"hello" * 100}.items():
+        bucket.pipe_file(f"captures/in/{name}", data)
+        google.buckets["captures"][f"in/{name}"] = data
+    for store in ("s3", "gs"):
+        for name, says in (
+            ("in/empty.pcap", "the file is empty"),
+            ("in/short.pcap", "not a packet capture: it begins with 61 62 63 00"),
+            ("in/notes.txt", "not a packet capture: it begins with the text"),
+            ("in", f"is a folder; name its captures: '{store}://captures/in/*'"),
+            ("in/", f"is a folder; name its captures: '{store}://captures/in/*'"),
+            ("", f"is a folder; name its captures: '{store}://captures/*'"),
+            ("in/absent.pcap", "cannot be read: no such file"),
+            ("out/*", "no file matches this pattern"),
+        ):
+            url = f"{store}://captures/{name}"
+            assert main(["flows", url]) == 1
+            line = capsys.readouterr().err
+            assert line.startswith(f"bdpcap: {url}: {says}")
+            assert line.count("\n") == 1
+
+
 @pytest.mark.usefixtures("bucket")
 def test_what_a_server_refuses_is_one_line_without_credentials(web, capsys):
     host = web.url.removeprefix("http://")
     for url, says in (
         (f"http://user:secret@{host}/absent.pcap?signature=secret", "cannot be read: 404"),
-        ("http://127.0.0.1:9/absent.pcap", "cannot be read: "),
+        (
+            "http://127.0.0.1:9/absent.pcap",
+            "http://127.0.0.1:9/absent.pcap: cannot be read: Connection refused",
+        ),
+        (
+            "ftp://secret@127.0.0.1:9/absent.pcap",
+            "ftp://127.0.0.1:9/absent.pcap: cannot be read: Connection refused",
+        ),
+        ("https://[bad/x.pcap?secret", "https://[bad/x.pcap: cannot be read: "),
         ("s3://captures/absent.pcap", "no such file"),
         ("s3://captures/*.pcap", "no file matches"),
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 from contextlib import contextmanager
 from functools import lru_cache
@@ -28,6 +30,11 @@ _STALLED_S: Final = 60
 """Seconds without a byte after which an HTTP server is given up; the whole transfer may take any time."""
 
 
+# gcsfs logs each try of a request, and Python writes a log that has no handler to standard error. What failed at last is
+# an error of this module.
+logging.getLogger("gcsfs").addHandler(logging.NullHandler())
+
+
 class NoReaderError(ValueError):
     """No installed package reads URLs of a scheme."""
 
@@ -39,8 +46,9 @@ def is_url(name: str) -> bool:
 
 def shown(url: str) -> str:
     """Return a URL without user, password, query and fragment, which may hold credentials."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    scheme, _, rest = url.partition("://")
+    host, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def located(url: str) -> tuple[Any, str]:
@@ -50,15 +58,18 @@ def located(url: str) -> tuple[Any, str]:
     ------
     NoReaderError
         A package is missing that reads such URLs, or fsspec does not know the scheme.
+    CaptureError
+        The server cannot be reached, or the URL is none.
     """
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found else "file"
     try:
         import fsspec  # noqa: PLC0415 - an extra
 
-        system, path = fsspec.core.url_to_fs(url, **_settings(scheme))
-    except ValueError:
-        raise NoReaderError(f"{units.printable(shown(url))}: fsspec reads no {scheme}://") from None
+        if scheme not in fsspec.available_protocols():
+            raise NoReaderError(f"{units.printable(shown(url))}: fsspec reads no {scheme}://")
+        with _explained(url):
+            system, path = fsspec.core.url_to_fs(url, **_settings(scheme))
     except ImportError as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         extra = _EXTRAS.get(scheme)
@@ -75,7 +86,7 @@ def matching(url: str) -> list[str]:
     CaptureError
         No file matches, or there is no such file.
     """
-    if "*" not in urlsplit(url).path:
+    if "*" not in shown(url):
         size_bytes(url)
         return [url]
     system, path = located(url)
@@ -97,7 +108,12 @@ def size_bytes(url: str) -> int | None:
     """
     system, path = located(url)
     with _explained(url):
-        size = system.size(path)
+        about = system.info(path)
+    if about["type"] == "directory":
+        folder = units.printable(shown(url))
+        inside = folder if folder.endswith("/") else f"{folder}/"
+        raise _core.CaptureError(f"{folder}: is a folder; name its captures: '{inside}*'")
+    size = about.get("size")
     return None if size is None else int(size)
 
 
@@ -122,7 +138,7 @@ class RemoteFile:
             with _explained(self._url):
                 if self._file is None:
                     self._file = _opened(self._url)
-                self._rest = memoryview(self._file.read(CHUNK_BYTES))
+                self._rest = memoryview(b"" if self._file.closed else self._file.read(CHUNK_BYTES))
             if not self._rest:
                 self.close()
         piece, self._rest = self._rest[:size], self._rest[size:]
@@ -166,7 +182,7 @@ def _explained(url: str) -> Iterator[None]:
     """Turn every failure of a server into a `CaptureError` that names the file."""
     try:
         yield
-    except (NoReaderError, _core.CaptureError):
+    except (NoReaderError, ImportError, _core.CaptureError):
         raise
     except Exception as error:  # noqa: BLE001 - every file system has other classes of errors
         reason = error.__cause__ or error
@@ -182,4 +198,7 @@ def _why(reason: BaseException, url: str) -> str:
         return f"{status} {getattr(reason, 'message', '')}".strip()
     if isinstance(reason, FileNotFoundError):
         return "no such file"
+    if isinstance(reason, OSError) and reason.errno:
+        # The text of asyncio's errors is a call. Numbers below zero are errors of names, whose text says enough.
+        return os.strerror(reason.errno) if reason.errno > 0 else str(reason.strerror)
     return f"{type(reason).__name__}: {str(reason).replace(url, shown(url))}"
