@@ -15,6 +15,7 @@ class Known:
 
     def __init__(self, rtts, summary):
         self.rtts, self.summary = rtts, summary
+        self._counts = {"unseen_bytes": 0}
 
 
 def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
@@ -35,6 +36,7 @@ def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
         "rtt_median_ns": TRIP_NS,
         "rtt_min_ns": TRIP_NS,
         "mss_bytes": 1460,
+        "payload_bytes": sum(rtts["acked_bytes"]),
         "in_flight_max_bytes": 125_000,
         "active_throughput_bps": mean_bps,
     }

@@ -277,7 +277,7 @@ def test_with_half_of_the_packets_nothing_is_sure(name, tmp_path):
     flow = capture.flow(0)
     assert flow.summary["confidence"] < 0.5
     assert capture.scales == []
-    assert caveats(capture)[0].startswith("The capture is missing ")
+    assert caveats(capture)[0].startswith("The capture lacks ")
     assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
 
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
@@ -22,6 +20,7 @@ from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
+from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
@@ -98,7 +97,7 @@ def remedy(flow: Flow) -> Remedy:
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
-        need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
+        need = finding.values["bdp_bytes"]
         words += f" The path takes a window of {units.exact_bytes(need)}{_other_buffer(flow, need)}."
     if why is ALL["rwnd"].causes["buffer"]:
         words += _stops(flow)
@@ -182,19 +181,15 @@ def _of_operator(flow: Flow) -> Remedy | None:
 def _little_to_gain(flow: Flow) -> Remedy | None:
     """Return a sentence on a buffer that already lets the flow nearly fill the path; None for any other flow."""
     summary = flow.summary
-    reached, path = summary["active_throughput_bps"], summary["capacity_bps"]
-    if (
-        summary["limit"] not in ("rwnd", "sndbuf")
-        or basis(summary) in (None, Basis.BOUND)
-        or pd.isna(reached)
-    ):
+    reached, path = reached_bps(flow), summary["capacity_bps"]
+    if summary["limit"] not in ("rwnd", "sndbuf") or basis(summary) in (None, Basis.BOUND) or reached is None:
         return None
     if slow_part(flow) > 1 / 2 or reached * GAIN < path:
         return None
     larger = f"a larger {LIMIT_NAMES[str(summary['limit'])]}"
     return Remedy(
         "",
-        f"Little to gain by {larger}: the network can carry about {units.rate(path)}, {units.rate(reached)} passed.",
+        f"Little to gain by {larger}: the network can carry about {units.rate(path)}, {spoken_rate(flow)} passed.",
     )
 
 
@@ -263,7 +258,7 @@ def _change_to(lift: Lift) -> str:
 
 def _without(udp: Finding) -> str:
     """Return the rate before and after the datagrams of a path: their share becomes the flow's."""
-    numbers = udp.values  # noqa: PD011  a dict, no pandas object
+    numbers = udp.values
     return f"{_change(numbers['tcp_bps'], numbers['tcp_bps'] + numbers['udp_bps'])}, then the link"
 
 

@@ -45,8 +45,6 @@ class Ceiling:
         Part of a given rate that headers leave to payload; equal to a measured rate.
     ceiling_bps
         Window over RTT; None without a window.
-    measured_bps
-        Throughput of the flow; None where the caller gave the RTT.
     bdp_bytes
         Rate times RTT: the window that fills the link.
     rcvbuf
@@ -74,7 +72,6 @@ class Ceiling:
     then: str
     rate_given: bool = True
     rtt_given: bool = True
-    measured_bps: float | None = None
     unscaled: bool = False
     link_is_next: bool = True
     queue: str = ""
@@ -161,7 +158,6 @@ def of(
         filled,
         rate_given=rate_bps is not None,
         rtt_given=rtt_ns is not None,
-        measured_bps=_known(summary["active_throughput_bps"]) if rtt_ns is None else None,
         unscaled=unscaled,
         then=earlier or filled.then,
         link_is_next=not earlier or unscaled,

@@ -12,6 +12,7 @@ from bdpcap.explain.buffers import FIELD_MAX
 from bdpcap.explain.capacity import Basis, basis, delivered_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
+from bdpcap.explain.reached import lacks, reached_bps
 from bdpcap.limits import IDLE
 from bdpcap.limits.rules.rwnd import READER
 from bdpcap.words import rates
@@ -19,14 +20,12 @@ from bdpcap.words import rates
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "LACKING", "Lift", "active_bps", "full_bps", "lifts", "window_bps"]
+__all__ = ["GAIN", "Lift", "active_bps", "full_bps", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
 _ROOM: Final = 4
 """Largest window of the scale over the window from which it may grow. A fixed buffer's scale leaves 2, and rounding."""
-LACKING: Final = 0.01
-"""Share of a flow's payload that the capture may lack before the flow's rate is but a lower bound: less shows nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,8 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     data, so that the flow's own rate is a lower bound.
     """
     summary = flow.summary
-    # Of a lower bound no rate to expect follows.
-    lacks = int(flow._counts["unseen_bytes"]) > LACKING * int(summary["payload_bytes"])
-    if lacks or basis(summary) in (None, Basis.BOUND):
+    # From rounds that lack data, no rate to expect follows.
+    if lacks(flow) or basis(summary) in (None, Basis.BOUND):
         return ()
     link_bps = float(summary["capacity_bps"])
     rtts = flow.rtts[flow.rtts["limit"] != IDLE]
@@ -98,8 +96,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
 
 def active_bps(flow: Flow) -> float:
     """Return the rate of acknowledged bytes over the active time, in bits per second; 0 where none is known."""
-    rate = flow.summary["active_throughput_bps"]
-    return 0.0 if pd.isna(rate) else float(rate)
+    return reached_bps(flow) or 0.0
 
 
 def full_bps(flow: Flow) -> float:

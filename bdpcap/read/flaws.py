@@ -267,10 +267,10 @@ DECLARED: Final = (
         "data-missing",
         lambda seen: seen.info.missed_bytes,
         lambda seen: (
-            f"The capture is missing {units.data_size(seen.info.missed_bytes)} that were acknowledged (filtered, or "
-            "dropped while capturing); they do not count as lost on the path."
+            f"The capture lacks {units.data_size(seen.info.missed_bytes)} that were acknowledged (filtered or dropped)."
         ),
-        "Rounds that miss data are marked and less sure; those that miss most are not judged.",
+        "Rounds that miss data are marked and less sure; those that miss most are not judged. Such data do not count as "
+        "lost on the path.",
         grave=lambda seen: seen.is_much(seen.info.missed_bytes),
     ),
     Declared(

@@ -14,7 +14,7 @@ from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
-from bdpcap.explain.expected import LACKING
+from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, verdict
 from bdpcap.report.notes import notes
 from bdpcap.report.part import part
@@ -184,18 +184,20 @@ def rate(flow: Flow) -> str:
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     # No rate of a path is known for a time without an answer.
     told = path is not None and reached and kind is None and not _contradicts(flow)
+    told = told and (reached_bps(flow) or 0) <= (known_bps(flow.summary) or 0)
     can = f"; the network can carry {path.capacity}" if path is not None and told else ""
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object
         can = f"; with UDP, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
-    # What the capture lacks was carried, too.
-    more = (
-        " or more" if int(flow._counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"]) else ""
-    )
     if not reached:
         return f"{units.data_size(flow.summary['payload_bytes'])}."
-    return f"{verdict.carried(flow.summary)} at {reached}{more}{can}."
+    whole = acknowledged_bytes(flow)
+    # What the capture lacks was carried, too.
+    if whole is not None:
+        captured = f"{units.data_size(flow.summary['payload_bytes'])} captured ({reached})"
+        return f"{captured}; {units.data_size(whole)} were acknowledged, at {spoken_rate(flow)}{can}."
+    return f"{verdict.carried(flow.summary)} at {reached}{' or more' if lacks(flow) else ''}{can}."
 
 
 def _contradicts(flow: Flow) -> bool:

@@ -10,6 +10,7 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import gate
+from bdpcap.explain.expected import active_bps
 from bdpcap.explain.findings.receive import in_force
 from bdpcap.words import palette, units
 
@@ -43,8 +44,8 @@ def _allowed(flow: Flow) -> str:
     window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
     if window is None:
         return ""
-    allowed, reached = gate.allowed_bps(window, rtt), flow.summary["active_throughput_bps"]
-    if allowed is None or (pd.notna(reached) and allowed < reached):
+    allowed, reached = gate.allowed_bps(window, rtt), active_bps(flow)
+    if allowed is None or allowed < reached:
         return f"{units.exact_bytes(window)} were the most"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
 

@@ -16,6 +16,7 @@ from bdpcap.explain.findings.plateau import solved, starts, was_limit
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.once import once
+from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.solver import Exactness, Facts, surviving_eras
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.limits.rules.rwnd import READER
@@ -52,11 +53,9 @@ def limits(flow: Flow) -> list[Finding]:
     ceiling = gate.allowed_bps(window, rtt)
     if part > _MOSTLY_SLOW or ceiling is None or holds_bdp(flow):
         return told
-    reached = flow.summary["active_throughput_bps"]
-    reached_part = gate.part(reached / ceiling)
-    share = (
-        "" if reached_part is None else f" {units.rate(reached)} were reached, {units.share(reached_part)}."
-    )
+    reached = reached_bps(flow)
+    part_of = None if reached is None else gate.part(reached / ceiling)
+    share = "" if part_of is None else f" {spoken_rate(flow)} were reached, {units.share(part_of)}."
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
     # A lower bound of the BDP is no goal.
@@ -172,11 +171,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
     smallest, largest = int(windows.min()), int(flow.summary["window_max_bytes"])
     # A reader that stops now and then has no pace of its reads.
     steady = slow_part(flow) > 1 / 2
-    pace = (
-        f": the receiving application takes {units.rate(flow.summary['active_throughput_bps'])}"
-        if steady
-        else (" at times")
-    )
+    pace = f": the receiving application takes {spoken_rate(flow)}" if steady else " at times"
     return Finding(
         code=Code.SLOW_READER,
         sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{pace}.",

@@ -11,6 +11,7 @@ from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.solver import Exactness
 from bdpcap.explain.standing import spoken, standing
 from bdpcap.words import rates, units
@@ -75,8 +76,8 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
 def fills(flow: Flow) -> bool:
     """Return whether the flight under the send buffer filled the path: it reached the BDP, and the rate shows that."""
     flight, need = _plateau(flow)[1], flow.summary["bdp_bytes"]
-    reached, capacity = flow.summary["active_throughput_bps"], flow.summary["capacity_bps"]
-    if flight is None or pd.isna(need) or pd.isna(reached) or pd.isna(capacity):
+    reached, capacity = reached_bps(flow), flow.summary["capacity_bps"]
+    if flight is None or pd.isna(need) or reached is None or pd.isna(capacity):
         return False
     # A buffer that drains before its writer is woken reaches the BDP at times, but does not fill the path.
     return bool(flight >= need and reached >= _FULL * capacity)
@@ -154,10 +155,10 @@ def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) ->
 
 def _share(flow: Flow) -> list[Finding]:
     held, flight = _plateau(flow)
-    rtt, reached = flow.summary["rtt_min_ns"], flow.summary["active_throughput_bps"]
-    if flight is None or held.mean() < NOTABLE_SHARE or pd.isna(rtt) or pd.isna(reached) or rtt <= 0:
+    rtt, reached = flow.summary["rtt_min_ns"], reached_bps(flow)
+    if flight is None or held.mean() < NOTABLE_SHARE or pd.isna(rtt) or reached is None or rtt <= 0:
         return []
-    moved = rates.bytes_at(float(reached), float(rtt))
+    moved = rates.bytes_at(reached, float(rtt))
     part = moved / flight
     if part > _WHOLE:
         return []
@@ -165,7 +166,7 @@ def _share(flow: Flow) -> list[Finding]:
         Finding(
             code=Code.SEND_BUFFER_SHARE,
             sentence=f"{units.exact_bytes(moved)} went per minimum RTT, {units.share(part)} of the most in flight: "
-            f"flight / RTT would be {units.rate(rates.of_bytes(flight, rtt))}, {units.rate(reached)} were reached.",
+            f"flight / RTT would be {units.rate(rates.of_bytes(flight, rtt))}, {spoken_rate(flow)} were reached.",
             cause="A writer that sleeps is woken when a third of the buffer is free, so two thirds to all of it go per "
             f"round trip; here {units.share(part)}. One that polls writes a block at each third. Buffer / RTT is a "
             "bound, not a forecast.",

@@ -11,6 +11,7 @@ from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.findings.plateau import solved
 from bdpcap.explain.findings.receive import holds_bdp, slow_part
 from bdpcap.explain.headers import ANY_MTU, full_packet, packet
+from bdpcap.explain.reached import spoken_rate
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 from bdpcap.words import units
 
@@ -91,7 +92,7 @@ def _takes(
     return Finding(
         code=Code.WHAT_IT_TAKES,
         sentence=f"To fill {about}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window "
-        f"of {units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{_headers(ceiling)}{_reach(ceiling)}",
+        f"of {units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{_headers(ceiling)}{_reach(ceiling, flow)}",
         cause=ceiling.then,
         remedy=advice.words,
         commands=advice.commands,
@@ -134,7 +135,7 @@ def _headers(ceiling: ceilings.Ceiling) -> str:
     return f" Headers leave {units.rate(ceiling.goodput_bps)} of it to payload, {part}."
 
 
-def _reach(ceiling: ceilings.Ceiling) -> str:
+def _reach(ceiling: ceilings.Ceiling, flow: Flow | None) -> str:
     if ceiling.ceiling_bps is None or ceiling.window is None:
         return ""
     reach = f" The window of {units.exact_bytes(ceiling.window)} allows {units.rate(ceiling.ceiling_bps)}, "
@@ -143,4 +144,6 @@ def _reach(ceiling: ceilings.Ceiling) -> str:
         if ceiling.suffices
         else f"{units.share(ceiling.ceiling_bps / ceiling.goodput_bps)} of it."
     )
-    return reach if ceiling.measured_bps is None else f"{reach} Measured: {units.rate(ceiling.measured_bps)}."
+    # The flow's rate belongs to the measured RTT.
+    measured = "" if flow is None or ceiling.rtt_given else spoken_rate(flow)
+    return f"{reach} Measured: {measured}." if measured else reach

@@ -441,7 +441,9 @@ impl Rounds {
     ) {
         // Data that the capture lacks may be acknowledged while nothing is known to be in flight.
         if progress.delivered > 0 && self.empty_since_ns == NULL {
-            self.end_stall(now_ns);
+            // If the capture lacks most of what arrived, it also lacks the acknowledgments that came meanwhile.
+            let seen = progress.captured.delivered >= progress.delivered / 2;
+            self.end_stall(now_ns, seen);
         }
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -487,11 +489,14 @@ impl Rounds {
         }
     }
 
-    /// Counts the time since the last acknowledgment of new data, or since the first send after an empty flight.
-    fn end_stall(&mut self, now_ns: i64) {
+    /// Ends the time since the last acknowledgment of new data, or since the first send after an empty flight. It counts
+    /// if it was `seen`: in a gap of the capture, acknowledgments may have come.
+    fn end_stall(&mut self, now_ns: i64, seen: bool) {
         if self.awaiting_since_ns != NULL {
-            let stall_ns = now_ns - self.awaiting_since_ns;
-            self.longest_stall_ns = self.longest_stall_ns.max(stall_ns);
+            if seen {
+                let stall_ns = now_ns - self.awaiting_since_ns;
+                self.longest_stall_ns = self.longest_stall_ns.max(stall_ns);
+            }
             self.awaiting_since_ns = now_ns;
         }
     }
@@ -639,7 +644,7 @@ impl Rounds {
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
         if sender.in_flight() > 0 {
-            self.end_stall(end_ns);
+            self.end_stall(end_ns, true);
         }
         self.check_blocked(end_ns);
         if self.empty_since_ns != NULL && self.has_sent() && sender.in_flight() == 0 {

@@ -88,6 +88,8 @@ pub struct Tap {
     acked_unseen_ns: i64,
     /// Bytes below SND.UNA that were not captured.
     unseen_bytes: i64,
+    /// End of the captured data: SND.NXT, unless acknowledgments went beyond it; [`NULL`] while unknown.
+    sent_end: i64,
     /// Recent packets, to detect copies.
     pub copies: Copies,
     /// Minimum RTT from the tap to the receiver, delayed acknowledgments left out, ns; [`NULL`] while unknown.
@@ -111,6 +113,7 @@ impl Default for Tap {
             acked_unseen: Ranges::default(),
             acked_unseen_ns: 0,
             unseen_bytes: 0,
+            sent_end: NULL,
             copies: Copies::default(),
             rtt_min_ns: NULL,
             reorder_timeout_ns: Self::DEFAULT_REORDER_NS,
@@ -207,6 +210,15 @@ impl Tap {
         arrived - self.unseen_bytes - self.sacked.overlap(&self.holes)
     }
 
+    /// Returns the number of acknowledged bytes that lie beyond all captured data: nothing shows that they were sent.
+    #[must_use]
+    pub fn unsent_bytes(&self) -> i64 {
+        let end = self.sent_end.max(self.first);
+        self.snd_una
+            .saturating_sub(end)
+            .clamp(0, self.unseen_bytes.max(0))
+    }
+
     /// Processes a segment that occupies sequence space or probes, and records it for round `round`. `probe` is the
     /// result of [`Self::probe`].
     #[inline]
@@ -279,6 +291,7 @@ impl Tap {
         let below = end.min(next);
         if !flags.has(Flags::SYN) && self.was_acknowledged_early(start, below, time_ns) {
             self.unseen_bytes -= below - start;
+            self.sent_end = self.sent_end.max(end);
             if end > next {
                 self.record_new(next, end, observed, round);
             }
@@ -320,6 +333,7 @@ impl Tap {
     fn record_new(&mut self, start: i64, end: i64, observed: &ObservedSegment<'_>, round: u32) {
         self.records.push(start, end, observed.stamp(), round);
         self.snd_nxt = end;
+        self.sent_end = end;
         self.space.advance(end);
     }
 

@@ -88,6 +88,8 @@ packed_row! {
         pub disowned: i64,
         /// Acknowledged bytes that the capture lacks.
         pub unseen_bytes: i64,
+        /// Those of them that lie beyond all captured data; see [`crate::track::tap::Tap::unsent_bytes`].
+        pub unsent_bytes: i64,
         /// Largest payload of a captured segment, in bytes; with segmentation offload it exceeds the MSS.
         pub largest_bytes: i64,
         /// Largest payload of a packet on the path, in bytes.
@@ -194,6 +196,7 @@ impl Summary {
             acks: flow.acks(),
             disowned: connection.lifecycle.disowned(from).into(),
             unseen_bytes: totals.unseen_bytes,
+            unsent_bytes: flow.tap.unsent_bytes(),
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
             announced_mss_bytes: or_null(half.announced_mss()),
