@@ -439,6 +439,15 @@ impl Connection {
         let half = &mut self.halves[to];
         let effect = half.flow.acknowledge(observed);
         self.unseen_bytes += effect.unseen_bytes;
+        if effect.acked_bytes > 0
+            && let Some(acked) = half.flow.tap.snd_una()
+        {
+            let una = acked - effect.acked_bytes;
+            let way = &mut self.halves[1 - to].flow.tap_to_sender;
+            if way.has_acks_in_transit() {
+                way.sender_acknowledged(una, acked, observed.at.time_ns);
+            }
+        }
         // An acknowledgment with payload may have waited for that payload: its RTT shows no delay.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
             let other = &mut self.halves[1 - to];

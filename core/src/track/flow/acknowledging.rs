@@ -158,7 +158,8 @@ impl Flow {
             let una = una.unwrap_or_default();
             self.measure_ack_spacing(newly_delivered, una, tsval, at.time_ns);
         }
-        let in_transit = self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
+        let sequence = observed.sequence;
+        let in_transit = (self.tap_to_sender).enqueue(&ack, tsval, sequence, at.time_ns);
         if let Some(sample) = seen.sample {
             effect.rtt_ns = self.add_rtt(sample, at.time_ns, delivered);
         }

@@ -10,8 +10,10 @@ use std::collections::VecDeque;
 struct InTransit {
     /// When it passed the tap, ns.
     tap_ns: i64,
-    /// Its TSval; `None` without the option.
+    /// Its TSval; `None` without the option, and where the sender need not echo it.
     tsval: Option<u32>,
+    /// Its own sequence number, relative.
+    sequence: i64,
     ack: Ack,
 }
 
@@ -243,9 +245,9 @@ impl TapToSender {
         }
     }
 
-    /// Processes an acknowledgment that passes the tap on its way to the sender. Returns true if it is in transit then:
-    /// not where the tap is at the sender.
-    pub fn enqueue(&mut self, ack: &Ack, tsval: Option<u32>, tap_ns: i64) -> bool {
+    /// Processes an acknowledgment with relative sequence number `sequence` that passes the tap on its way to the sender.
+    /// Returns true if it is in transit then: not where the tap is at the sender.
+    pub fn enqueue(&mut self, ack: &Ack, tsval: Option<u32>, sequence: i64, tap_ns: i64) -> bool {
         // The handshake measures the delay of a SYN. The first data may echo its TSval at any later time.
         if let Some(tsval) = tsval.filter(|_| ack.scaled) {
             if self.last_tsval != Some(tsval) {
@@ -265,6 +267,7 @@ impl TapToSender {
         let next = InTransit {
             tap_ns,
             tsval,
+            sequence,
             ack: *ack,
         };
         if (self.in_transit.back()).is_some_and(|last| last.is_newer_than(tsval)) {
@@ -345,6 +348,20 @@ impl TapToSender {
     #[inline]
     pub fn has_acks_in_transit(&self) -> bool {
         !self.in_transit.is_empty()
+    }
+
+    /// Processes an acknowledgment number `acked` of the sender, which acknowledged `una` before, both relative.
+    ///
+    /// A host echoes no TSval of a segment that begins above its own last acknowledgment number (RFC 7323 section 4.3,
+    /// rule 2). So it need not echo the acknowledgments that may have reached it before it sent this number.
+    #[inline(never)] // not needed where the tap is at the sender
+    pub fn sender_acknowledged(&mut self, una: i64, acked: i64, now_ns: i64) {
+        let sent_ns = now_ns.saturating_sub(self.rtt_min_ns().unwrap_or(i64::MAX));
+        let first = self.in_transit.partition_point(|next| next.sequence <= una);
+        let unechoed = self.in_transit.iter_mut().skip(first);
+        for next in unechoed.take_while(|next| next.sequence <= acked && next.tap_ns <= sent_ns) {
+            next.tsval = None;
+        }
     }
 
     /// Returns the next acknowledgment that has reached the sender by `now_ns`, with its time of arrival in ns.
@@ -468,7 +485,7 @@ mod tests {
         let mut path = TapToSender::default();
         path.handshake(20_000_000, 50_000);
         assert!(!path.tap_at_sender());
-        path.enqueue(&ack(100), None, 1_000_000);
+        path.enqueue(&ack(100), None, 0, 1_000_000);
         assert!(path.next_arrived(20_000_000, None).is_none());
         let (time_ns, arrived) = path.next_arrived(21_000_000, None).expect("it is due");
         assert_eq!((time_ns, arrived.ack), (21_000_000, 100));
@@ -478,8 +495,8 @@ mod tests {
     fn tsecr_shows_which_acknowledgments_had_arrived() {
         let mut path = TapToSender::default();
         path.handshake(20_000_000, 50_000);
-        path.enqueue(&ack(100), Some(7), 0);
-        path.enqueue(&ack(200), Some(8), 1_000_000);
+        path.enqueue(&ack(100), Some(7), 0, 0);
+        path.enqueue(&ack(200), Some(8), 0, 1_000_000);
         // By the clock both have arrived, but TSecr shows that the second had not.
         let tsecr = Some(7);
         assert_eq!(
@@ -497,9 +514,9 @@ mod tests {
     fn an_acknowledgment_that_overtook_others_does_not_hold_them_back() {
         let mut path = TapToSender::default();
         path.handshake(20_000_000, 50_000);
-        path.enqueue(&ack(300), Some(9), 0);
-        path.enqueue(&ack(100), Some(7), 1_000_000);
-        path.enqueue(&ack(200), Some(8), 2_000_000);
+        path.enqueue(&ack(300), Some(9), 0, 0);
+        path.enqueue(&ack(100), Some(7), 0, 1_000_000);
+        path.enqueue(&ack(200), Some(8), 0, 2_000_000);
         for (tsecr, expected) in [(7, 100), (8, 200), (9, 300)] {
             let mut arrived = || path.next_arrived(30_000_000, Some(tsecr));
             assert_eq!(arrived().map(|(_, ack)| ack.ack), Some(expected));
@@ -508,11 +525,35 @@ mod tests {
     }
 
     #[test]
+    fn the_clock_decides_about_an_acknowledgment_that_its_receiver_need_not_echo() {
+        let mut path = TapToSender::default();
+        path.handshake(20_000_000, 50_000);
+        // Both follow data of their host up to 500, which the sender acknowledges after the first of them arrived.
+        path.enqueue(&ack(100), Some(8), 500, 0);
+        path.enqueue(&ack(200), Some(9), 500, 5_000_000);
+        path.sender_acknowledged(400, 500, 24_000_000);
+        let mut arrived = || path.next_arrived(100_000_000, Some(7));
+        let (time_ns, first) = arrived().expect("its echo is not awaited");
+        assert_eq!((time_ns, first.ack), (20_000_000, 100));
+        // The second arrived later, so its TSval is to be echoed.
+        assert!(arrived().is_none());
+    }
+
+    #[test]
+    fn an_acknowledgment_without_data_before_it_is_echoed() {
+        let mut path = TapToSender::default();
+        path.handshake(20_000_000, 50_000);
+        path.enqueue(&ack(100), Some(8), 400, 0);
+        path.sender_acknowledged(400, 500, 24_000_000);
+        assert!(path.next_arrived(100_000_000, Some(7)).is_none());
+    }
+
+    #[test]
     fn the_ack_age_counts_from_the_echoed_acknowledgment() {
         let mut path = TapToSender::default();
         path.handshake(20_000_000, 50_000);
-        path.enqueue(&ack(100), Some(7), 0);
-        path.enqueue(&ack(200), Some(8), 1_000_000);
+        path.enqueue(&ack(100), Some(7), 0, 0);
+        path.enqueue(&ack(200), Some(8), 0, 1_000_000);
         assert!(path.next_arrived(20_000_000, Some(7)).is_some());
         assert_eq!(path.ack_age_ns(20_000_000, 7), Some(0));
         assert_eq!(path.ack_age_ns(23_000_000, 7), Some(3_000_000));
@@ -528,7 +569,7 @@ mod tests {
             ..ack(1)
         };
         path.handshake(20_000_000, 50_000);
-        path.enqueue(&syn, Some(7), 0);
+        path.enqueue(&syn, Some(7), 0, 0);
         assert!(!path.measure_tsecr(7, false, 90_000_000));
         assert_eq!(path.delay_ns(), 20_000_000);
     }
@@ -537,7 +578,7 @@ mod tests {
     fn at_the_sender_the_ack_age_is_unknown() {
         let mut path = TapToSender::default();
         path.handshake(50_000, 20_000_000);
-        path.enqueue(&ack(100), Some(7), 0);
+        path.enqueue(&ack(100), Some(7), 0, 0);
         assert_eq!(path.ack_age_ns(1_000_000, 7), None);
     }
 
@@ -547,7 +588,7 @@ mod tests {
         path.handshake(20_000_000, 50_000);
         for i in 0..10u32 {
             let tap_ns = i64::from(i) * 100_000_000;
-            path.enqueue(&ack(i64::from(i)), Some(i), tap_ns);
+            path.enqueue(&ack(i64::from(i)), Some(i), 0, tap_ns);
             path.measure_tsecr(i, false, tap_ns + 40_000_000);
             while path.next_arrived(tap_ns + 40_000_000, Some(i)).is_some() {}
         }
@@ -565,7 +606,7 @@ mod tests {
             (3, 200_000_000, 25_000_000),
         ] {
             let tap_ns = i64::from(tsval) * 1_000_000_000;
-            path.enqueue(&ack(i64::from(tsval)), Some(tsval), tap_ns);
+            path.enqueue(&ack(i64::from(tsval)), Some(tsval), 0, tap_ns);
             path.measure_tsecr(tsval, true, tap_ns + delay_ns);
             assert_eq!(path.delay_ns(), expected_ns);
         }
@@ -579,7 +620,7 @@ mod tests {
             if let Some(rtt_ns) = other_ns {
                 path.add_other_rtt(rtt_ns);
             }
-            path.enqueue(&ack(100), Some(7), 0);
+            path.enqueue(&ack(100), Some(7), 0, 0);
             assert!(!path.measure_tsecr(7, true, 34_000_000_000));
             path.add_receiver_rtt(93_000_000);
             assert!(path.tap_at_sender());
