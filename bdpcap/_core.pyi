@@ -22,6 +22,7 @@ __all__ = [
     "LINK_TYPES",
     "NULL",
     "OPTIMISED",
+    "REFUSALS",
     "SCALE_SOURCES",
     "SYN_OPTIONS",
     "Analysis",
@@ -60,6 +61,8 @@ NULL: Final[int]
 """Value of an absent integer in a column: the least 64-bit integer."""
 OPTIMISED: Final[bool]
 """Whether the core was compiled with optimisation; false in a debug build."""
+REFUSALS: Final[list[str]]
+"""Names of the codes in the `refusal` column of refused packets."""
 SCALE_SOURCES: Final[list[str]]
 """Names of the codes in the `window_scale_source` column of directions."""
 SYN_OPTIONS: Final[list[str]]
@@ -196,6 +199,11 @@ class Analysis:
         """
     def datagrams(self) -> dict[str, Any]:
         """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""
+    def refusals(self) -> dict[str, Any]:
+        """Return columns about packets that ICMP error messages quote, a row for each flow, reporter and refusal.
+
+        `refusal` is an index into `REFUSALS`; `mtu_bytes` is the least MTU that the messages say.
+        """
     def first_frames(self) -> np.ndarray:
         """Return the first frame of every stream, also of streams that only ICMP messages quote.
 

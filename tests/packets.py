@@ -98,6 +98,25 @@ def tcp_packet(
     return Packet(time_ns, head + b"\x00" * padding, len(head) + payload_bytes)
 
 
+def icmp_error(
+    time_ns: int,
+    packet: Packet,
+    *,
+    kind: int = 3,
+    code: int = 1,
+    mtu: int = 0,
+    tcp_bytes: int = 20,
+    reporter: str = "203.0.113.9",
+) -> Packet:
+    """Make an ICMP error message about an IPv4 packet, as a router sends it to its sender (RFC 792, RFC 1191)."""
+    ip = packet.data[14:]
+    message = bytes([kind, code, 0, 0, 0, 0]) + mtu.to_bytes(2) + ip[: 20 + tcp_bytes]
+    length = (20 + len(message)).to_bytes(2)
+    header = b"\x45\x00" + length + bytes([0, 9, 0, 0, 64, 1, 0, 0]) + socket.inet_aton(reporter) + ip[12:16]
+    frame = bytes(12) + b"\x08\x00" + header + message
+    return Packet(time_ns, frame, len(frame))
+
+
 def pcap(packets: Iterable[Packet], *, nanoseconds: bool = True) -> bytes:
     """Write packets as a pcap file; dpkt's own writer cannot write cut packets, so its headers are used."""
     unit = 1 if nanoseconds else 1000

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT, ROOT, SHARED
-from packets import Address, Packet, pcap, tcp_packet
+from packets import Address, Packet, icmp_error, pcap, tcp_packet
 from scenario import scenario
 
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, sendbuf
 from bdpcap.explain.buffers import sayable
-from bdpcap.explain.findings import Code, findings
+from bdpcap.explain.findings import Code, congestion, findings
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
 
@@ -133,6 +133,26 @@ def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001
     return scenario(dialogue, client=Address(client, 40_000), server=Address(server, 443))
 
 
+def through_a_tunnel(kind=3, code=4):
+    """Two segments that a router refuses, as a tunnel behind it carries 1,400 bytes; the sender sends smaller ones."""
+    dialogue = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +.025 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +0    > .  1:1(0) ack 1 win 64240
+    +.001 > .  1:1461(1460) ack 1 win 64240
+    +0    > .  1461:2921(1460) ack 1 win 64240
+    +.002 > .  1:1361(1360) ack 1 win 64240
+    +0    > .  1361:2721(1360) ack 1 win 64240
+    +0    > P. 2721:2921(200) ack 1 win 64240
+    +.025 < .  1:1(0) ack 2921 win 65535
+    """
+    packets = scenario(dialogue)
+    refused = [
+        icmp_error(packets[4].time_ns + 1000, one, kind=kind, code=code, mtu=1400) for one in packets[3:5]
+    ]
+    return packets[:5] + refused + packets[5:]
+
+
 SHOWN_BY = {
     Code.PATH_CHANGED: lambda: one_by_one([20] * 25 + [32] * 25),
     Code.WINDOW_BELOW_BDP: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
@@ -164,6 +184,7 @@ SHOWN_BY = {
     Code.WINDOW_SCALE_REWRITTEN: lambda: shown(dialogue(segments=20, window=7300)),
     Code.SYN_CHANGED: lambda: shown(without_scale()),
     Code.SEGMENT_SIZE: lambda: shown(dialogue()),
+    Code.PATH_MTU: lambda: shown(through_a_tunnel()),
     Code.OFFLOAD: lambda: shown(dialogue(segments=2, segment=5840, window=11680)),
     Code.DELAY_BEFORE_TAP: lambda: sample("cwnd_loss_2pct.middle.pcap.zst"),
     Code.PROXY: lambda: shown(through_proxy()),
@@ -187,6 +208,22 @@ def test_the_page_explains_every_code_and_no_other():
     assert list(SECTIONS) == [str(code) for code in Code]
     for section in SECTIONS.values():
         assert re.findall(r"^- (\w+):", section, re.MULTILINE) == ["Fires", "Arithmetic", "Source"]
+
+
+def test_packets_too_big_for_the_path_name_the_router_and_its_mtu():
+    finding = codes(shown(through_a_tunnel()))[Code.PATH_MTU]
+    assert finding.values == {"refused_packets": 2, "refused_bytes": 2920, "mtu_bytes": 1400}
+    assert "203.0.113.9 refused 2 packets: it carries packets of at most 1,400 bytes" in finding.sentence
+    assert finding.frames == (6, 7)
+    # Another message about the same packets, that the host is unreachable, says nothing of their size.
+    assert Code.PATH_MTU not in codes(shown(through_a_tunnel(code=1)))
+
+
+def test_data_that_a_router_refused_were_not_lost_by_congestion():
+    flow = shown(through_a_tunnel())
+    assert flow.summary["retransmitted_bytes"] > 0
+    assert congestion.phase_of(flow, flow.rtts) == "too big"
+    assert congestion.phase_of(shown(through_a_tunnel(code=1)), flow.rtts) == "recovery"
 
 
 def test_offload_names_what_to_type_and_how_large_the_segments_were():

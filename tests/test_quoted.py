@@ -2,14 +2,14 @@
 
 import io
 import shutil
-import socket
 import subprocess
 
 import pytest
-from packets import Address, Packet, pcap, tcp_packet
+from packets import Address, icmp_error, pcap, tcp_packet
 
 import bdpcap
 from bdpcap.cli import main
+from bdpcap.report import connections
 
 SYN, ACK = 2, 16
 START_NS = 1_700_000_000_000_000_000
@@ -20,16 +20,9 @@ def at(number, source, destination, **how):
     return tcp_packet(START_NS + number * 1_000_000, source, destination, **how)
 
 
-def quoting(number, packet, tcp_bytes=20, kind=3):
-    """An ICMP message about a packet, as a router sends it to the packet's sender."""
-    ip = packet.data[14:]
-    message = bytes([kind, 1, 0, 0, 0, 0, 0, 0]) + ip[: 20 + tcp_bytes]
-    length = (20 + len(message)).to_bytes(2)
-    header = (
-        b"\x45\x00" + length + bytes([0, 9, 0, 0, 64, 1, 0, 0]) + socket.inet_aton("203.0.113.9") + ip[12:16]
-    )
-    frame = bytes(12) + b"\x08\x00" + header + message
-    return Packet(START_NS + number * 1_000_000, frame, len(frame))
+def quoting(number, packet, **how):
+    """An ICMP message about a packet."""
+    return icmp_error(START_NS + number * 1_000_000, packet, **how)
 
 
 def client(port):
@@ -86,3 +79,29 @@ def test_what_is_only_quoted_has_no_packets_to_write(tmp_path, capsys):
     assert main(["excerpt", str(path), "--stream", str(stream), "-o", str(out)]) == 2
     assert "has no packets" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (1, "203.0.113.9 said by ICMP that the host does not answer"),
+        (3, "203.0.113.9 said by ICMP that nothing listens on the port"),
+        (13, "203.0.113.9 said by ICMP that this is prohibited: a firewall there rejects it."),
+        (0, "203.0.113.9 said by ICMP that it has no route there"),
+        (2, "the client gave up at once"),  # an unreachable protocol
+    ],
+)
+def test_a_refused_syn_names_who_refused_it_and_why(code, said):
+    syn = at(0, CLIENT, SERVER, seq=1, flags=SYN)
+    packets = [syn, quoting(1, syn, code=code), at(5000, client(6), SERVER, seq=1, payload_bytes=100)]
+    (sentence,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert said in sentence
+
+
+def test_the_address_of_a_router_gets_a_pseudonym():
+    syn = at(0, CLIENT, SERVER, seq=1, flags=SYN)
+    packets = [syn, quoting(1, syn, code=13), at(5000, client(6), SERVER, seq=1, payload_bytes=100)]
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)), pseudonyms=bdpcap.Pseudonyms())
+    (sentence,) = connections.sentences(capture)
+    assert "240.0.0." in sentence
+    assert "203.0.113" not in sentence

@@ -13,6 +13,7 @@ from bdpcap.contents.event_reader import EventReader
 from bdpcap.contents.files import Files
 from bdpcap.contents.halves import halves
 from bdpcap.contents.paths import Paths
+from bdpcap.contents.refusals import Refused, refused
 from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
 from bdpcap.read import core_pass
@@ -122,6 +123,11 @@ class Contents:
                 whole=others,
             )
         )
+
+    @cached_property
+    def refusals(self) -> list[Refused]:
+        """The packets that ICMP error messages quote, in the order of their first messages."""
+        return refused(self._core.refusals(), self.pseudonyms)
 
     @cached_property
     def quality(self) -> list[Flaw]:

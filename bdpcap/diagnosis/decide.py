@@ -27,6 +27,7 @@ _NO_CAUSE: Final = {
     Code.WINDOW_UNSCALED,
     Code.WINDOW_SCALE_UNKNOWN,
     Code.SEGMENT_SIZE,
+    Code.PATH_MTU,
     Code.LEFT_OUT,
 }
 """Findings that explain a flow or contribute to its limit, but are never the root cause."""

@@ -91,6 +91,14 @@ _NOT_NEEDED: Final = (
 )
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
+_REFUSED: Final = {
+    "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
+    "port unreachable": "{} said by ICMP that nothing listens on the port; a firewall that rejects packets says so, too.",
+    "host unreachable": "{} said by ICMP that the host does not answer: see whether it is up and has that address.",
+    "no route": "{} said by ICMP that it has no route there: check the routes of that router.",
+    "expired": "{} said by ICMP that the packet passed too many routers: look for a loop of routes.",
+}
+"""Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 _TALKING: Final = ("never answered", "refused", "unused")
 """Kinds whose advice depends on other connections of their hosts."""
 _RACING: Final = ("never completed", "withdrawn")
@@ -153,6 +161,8 @@ class _Around:
     """Clients that tried many ports of many hosts."""
     unreachable: set[str]
     """Clients that nobody answers."""
+    said_by_icmp: dict[tuple[str, str], str]
+    """What an ICMP message says, by client and service."""
 
 
 def _around(capture: Capture) -> _Around:
@@ -168,6 +178,11 @@ def _around(capture: Capture) -> _Around:
         scanned={line.ends for line in tries if line.ends},
         searching={
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
+        },
+        said_by_icmp={
+            (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
+            for one in capture._contents.refusals
+            if one.reason in _REFUSED
         },
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
     )
@@ -190,6 +205,9 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
 
 def _without_answer(line: Line, around: _Around) -> str:
     """Return the advice on SYNs that were never answered."""
+    service = f"{line.servers.one}:{line.ports.one}"
+    if line.is_one_service and (line.clients.one, service) in around.said_by_icmp:
+        return around.said_by_icmp[line.clients.one, service]
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return _UNREACHABLE.format(line.clients.one)
     if line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0):

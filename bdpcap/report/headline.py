@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.kinds import ALL
 from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
@@ -41,6 +43,9 @@ _NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
 
 _GRAVE: Final = ((OUTAGE, "an outage"), (STOPPED, "a receiver that stopped reading"))
 """Natures that outrank every limit, with the words for a flow of each."""
+
+_TRIPS: Final = ALL["app"].causes["round trips"]
+"""Cause of a flow whose programs waited for round trips."""
 
 _WAITED: Final = {
     "rwnd": "they waited for the receive window",
@@ -112,7 +117,7 @@ def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
 
 def _paced(shown: list[Group]) -> str:
     """Return the words on the pace of flows whose limit was the application."""
-    if any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown):
+    if any(nature(group.flow) in (REQUESTS, SLOW_START) or cause(group.flow)[0] is _TRIPS for group in shown):
         return "; round trips and programs set the pace"
     waited = " and waited for their programs"
     if any(relayed(group.flow) for group in shown):

@@ -11,6 +11,7 @@ from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, TIMER, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code, found
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -34,6 +35,16 @@ def notes(flow: Flow) -> list[str]:
     """Return sentences on a flow that its verdict leaves out, gravest first; at most `MOST`."""
     said = (part("a note", partial(one, flow), lambda _: "") for one in _NOTES)
     return [sentence for sentence in said if sentence][:MOST]
+
+
+def _too_big(flow: Flow) -> str:
+    """Return the sentence and advice on packets too big for the path; empty without them, or if the verdict has both."""
+    finding = found(flow).of(Code.PATH_MTU)
+    return (
+        ""
+        if finding is None or finding.remedy == remedy(flow).words
+        else f"{finding.sentence} {finding.remedy}"
+    )
 
 
 def _stall(flow: Flow) -> str:
@@ -93,6 +104,7 @@ def _first_byte(flow: Flow) -> str:
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     partial(_sentence, Code.PROXY),
+    _too_big,
     _stall,
     _probes,
     partial(_sentence, Code.PATH_CHANGED),

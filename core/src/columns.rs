@@ -1,11 +1,11 @@
 //! # Columns
 //! Converts rows to named columns, the form in which the core returns results.
 
-use crate::decode::{Endpoint, Layer, Marks, Path};
+use crate::decode::{Endpoint, Layer, Marks, Path, Refusal};
 use crate::track::row::row;
 use crate::track::{
-    Cause, DatagramFlow, Ending, Event, FieldVisitor, Kind, Life, NULL, Opening, Round, Row,
-    ScaleSource, Shards, Summary, Turn,
+    Cause, DatagramFlow, Ending, Event, FieldVisitor, Kind, Life, NULL, Opening, RefusedPackets,
+    Round, Row, ScaleSource, Shards, Summary, Turn,
 };
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -144,14 +144,16 @@ pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
     transposed::<Event, _>(rows.iter(), wanted, rows.len())
 }
 
-/// Lists of names, for the columns that hold indices into them: `kind` and `cause` of events, `handshake` and `ended`
-/// of connections, `window_scale_source` of directions; and the letters of the options in `syn_layout`.
-pub const NAMES: [(&str, &[&str]); 6] = [
+/// Lists of names for the columns that hold indices into them, and the letters of the options in `syn_layout`. The
+/// columns are `kind` and `cause` of events, `handshake` and `ended` of connections, `window_scale_source` of
+/// directions, and `refusal` of refused packets.
+pub const NAMES: [(&str, &[&str]); 7] = [
     ("KINDS", &Kind::NAMES),
     ("CAUSES", &Cause::NAMES),
     ("HANDSHAKES", &Opening::NAMES),
     ("ENDINGS", &Ending::NAMES),
     ("SCALE_SOURCES", &ScaleSource::NAMES),
+    ("REFUSALS", &Refusal::NAMES),
     ("SYN_OPTIONS", &Marks::CODES),
 ];
 
@@ -283,6 +285,39 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
         ("tool", Texts::of(flows.iter().map(tool))),
     ];
     columns.extend(transposed::<DatagramCounts, _>(rows, |_| true, 0));
+    columns
+}
+
+row! {
+    /// Numbers about refused packets.
+    #[derive(Debug, Clone)]
+    struct RefusedCounts {
+        refusal: u8,
+        mtu_bytes: i64,
+        packets: i64,
+        payload_bytes: i64,
+        first_frame: u64,
+        last_frame: u64,
+    }
+}
+
+/// Returns columns about packets that ICMP error messages quote. `refusal` is an index into [`Refusal::NAMES`].
+#[must_use]
+pub fn refusals(rows: &[RefusedPackets]) -> Columns {
+    let counts = rows.iter().map(|row| RefusedCounts {
+        refusal: row.refusal as u8,
+        mtu_bytes: if row.mtu == 0 { NULL } else { row.mtu.into() },
+        packets: row.packets,
+        payload_bytes: row.payload_bytes,
+        first_frame: row.first_frame,
+        last_frame: row.last_frame,
+    });
+    let mut columns = vec![
+        ("reporter", Texts::of(rows.iter().map(|row| row.reporter))),
+        ("sender", Texts::of(rows.iter().map(|row| row.sender))),
+        ("receiver", Texts::of(rows.iter().map(|row| row.receiver))),
+    ];
+    columns.extend(transposed::<RefusedCounts, _>(counts, |_| true, 0));
     columns
 }
 

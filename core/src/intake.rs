@@ -3,7 +3,7 @@
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
-use crate::decode::{self, Packet, Path, Undecoded};
+use crate::decode::{self, Packet, Path, Quoted, Undecoded};
 use crate::filter::Program;
 use crate::source::{Source, Stop, in_order};
 use crate::track::At;
@@ -325,7 +325,10 @@ impl Intake {
                     }
                 }
                 Ok(Packet::Datagram(_)) => counts.datagrams += 1,
-                Ok(Packet::Quoted(reason, _)) | Err(reason) => {
+                Ok(Packet::Quoted(Quoted {
+                    counted: reason, ..
+                }))
+                | Err(reason) => {
                     counts.undecoded[reason.index()] += 1;
                 }
             }

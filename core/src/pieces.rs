@@ -6,7 +6,7 @@
 //! worker that gets these frames from every file therefore finds the same results as in the whole capture.
 
 use crate::capture::rows::{MAGIC, Rows};
-use crate::decode::{Packet, extent};
+use crate::decode::{Packet, Quoted, extent};
 use crate::intake::{Filters, Intake};
 use crate::source::{Source, Stop, first_frame_ns};
 use std::io;
@@ -111,7 +111,7 @@ fn compression_error(error: io::Error) -> Stop {
 /// Returns the addresses of a packet's source and destination.
 fn hosts(packet: &Packet<'_>) -> [IpAddr; 2] {
     let ends = match packet {
-        Packet::Tcp(tcp) | Packet::Quoted(_, tcp) => tcp.ends(),
+        Packet::Tcp(tcp) | Packet::Quoted(Quoted { tcp, .. }) => tcp.ends(),
         Packet::Datagram(datagram) => [datagram.source, datagram.destination],
     };
     ends.map(|end| end.address)

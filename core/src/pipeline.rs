@@ -7,8 +7,8 @@ use crate::decode::{Packet, Path, Tcp};
 use crate::intake::Intake;
 use crate::source::Source;
 use crate::track::{
-    At, Commands, ConnectionHasher, Datagrams, InferredScales, Provenance, Register, Rows, Shards,
-    Table, TableReport, WantedEvents, shard,
+    At, Commands, ConnectionHasher, Datagrams, InferredScales, Provenance, Refusals, Register,
+    Rows, Shards, Table, TableReport, WantedEvents, shard,
 };
 use crate::workers::Workers;
 use std::collections::VecDeque;
@@ -19,13 +19,20 @@ pub use crate::source::Stop;
 /// A run over one capture, or several as one.
 pub struct Pipeline {
     intake: Intake,
-    datagrams: Datagrams,
+    others: Others,
     table: Shards,
     schedule: Schedule,
     /// The threads that own the tables while the capture is read; `None` with a single table.
     workers: Option<Workers>,
     /// Whether all sources have been read to their ends.
     ended: bool,
+}
+
+/// Counts that the reading thread keeps itself.
+#[derive(Default)]
+struct Others {
+    datagrams: Datagrams,
+    refusals: Refusals,
 }
 
 /// Decides when tables get their commands, such as to discard the state of ended connections. It depends on the capture
@@ -69,16 +76,20 @@ impl Schedule {
     }
 }
 
-/// Returns a function that adds a UDP datagram to its flow, and passes a TCP segment to `follow`.
+/// Returns a function that adds a UDP datagram to its flow, counts an ICMP error message, and passes a TCP segment to
+/// `follow`.
 fn dispatch(
-    datagrams: &mut Datagrams,
+    others: &mut Others,
     mut follow: impl FnMut(Provenance, &Tcp<'_>, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
     move |packet, path, at, _| {
         let (provenance, tcp) = match packet {
             Packet::Tcp(tcp) => (Provenance::Captured, tcp),
-            Packet::Quoted(_, tcp) => (Provenance::Quoted, tcp),
-            Packet::Datagram(datagram) => return datagrams.take(datagram, at.time_ns),
+            Packet::Quoted(quoted) => {
+                others.refusals.take(quoted, at);
+                (Provenance::Quoted, &quoted.tcp)
+            }
+            Packet::Datagram(datagram) => return others.datagrams.take(datagram, at.time_ns),
         };
         follow(provenance, tcp, path, at);
     }
@@ -132,7 +143,7 @@ impl Pipeline {
     fn from_parts(intake: Intake, table: Shards) -> Self {
         Self {
             intake,
-            datagrams: Datagrams::default(),
+            others: Others::default(),
             table,
             schedule: Schedule::default(),
             workers: None,
@@ -180,7 +191,13 @@ impl Pipeline {
     /// Returns the UDP flows.
     #[must_use]
     pub fn datagrams(&self) -> &Datagrams {
-        &self.datagrams
+        &self.others.datagrams
+    }
+
+    /// Returns the packets that ICMP error messages quote.
+    #[must_use]
+    pub fn refusals(&self) -> &Refusals {
+        &self.others.refusals
     }
 
     /// Returns the number of connections.
@@ -204,7 +221,7 @@ impl Pipeline {
     /// Returns the connections as of the last frame read, and the UDP flows.
     pub fn table_and_datagrams(&mut self) -> (&Shards, &Datagrams) {
         self.settle();
-        (&self.table, &self.datagrams)
+        (&self.table, &self.others.datagrams)
     }
 
     /// Takes the tables back from the threads, and makes them process the segments that they have only kept so far.
@@ -245,7 +262,7 @@ impl Pipeline {
         let more = if let [table] = &mut tables[..] {
             Self::advance_single(
                 &mut self.intake,
-                &mut self.datagrams,
+                &mut self.others,
                 &mut self.schedule,
                 table,
                 (register, hashes),
@@ -255,7 +272,7 @@ impl Pipeline {
             let begin = || Workers::new(std::mem::take(tables), Schedule::DELAY);
             Self::advance_threaded(
                 &mut self.intake,
-                &mut self.datagrams,
+                &mut self.others,
                 &mut self.schedule,
                 self.workers.get_or_insert_with(begin),
                 (register, hashes),
@@ -273,7 +290,7 @@ impl Pipeline {
     /// Reads `batches` batches and fills the only table in the same thread; returns whether more frames may follow.
     fn advance_single(
         intake: &mut Intake,
-        datagrams: &mut Datagrams,
+        others: &mut Others,
         schedule: &mut Schedule,
         table: &mut Table,
         (register, hashes): (&mut Register, &ConnectionHasher),
@@ -291,7 +308,7 @@ impl Pipeline {
                 let segment = tcp.usual().unwrap_or_else(|| tcp.segment());
                 table.take(provenance, hash, &segment, path, at);
             };
-            let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
+            let more = intake.read(Self::BATCH, dispatch(others, follow))?;
             schedule.report(register, vec![table.take_report()]);
             if !more {
                 return Ok(false);
@@ -303,7 +320,7 @@ impl Pipeline {
     /// Reads `batches` batches while threads fill the tables; returns whether more frames may follow.
     fn advance_threaded(
         intake: &mut Intake,
-        datagrams: &mut Datagrams,
+        others: &mut Others,
         schedule: &mut Schedule,
         workers: &mut Workers,
         (register, hashes): (&mut Register, &ConnectionHasher),
@@ -320,7 +337,7 @@ impl Pipeline {
                 let hash = hashes.hash(tcp.ends());
                 parts[shard(hash, count)].push(provenance, hash as u32, tcp, path, at);
             };
-            more = intake.read(Self::BATCH, dispatch(datagrams, follow));
+            more = intake.read(Self::BATCH, dispatch(others, follow));
             workers.give(parts);
             if !matches!(more, Ok(true)) {
                 break;

@@ -334,6 +334,10 @@ impl Analysis {
         )
     }
 
+    fn refusals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        arrays(py, columns::refusals(self.pipeline().refusals().rows()))
+    }
+
     fn first_frames<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.pipeline()
             .table()

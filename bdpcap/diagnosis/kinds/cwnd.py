@@ -11,6 +11,7 @@ from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import nothing, with_change
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.capacity import delivered_bps
+from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, phase_of
 from bdpcap.words import palette, units
 
@@ -42,6 +43,11 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     if remedies.losses(flow) is not remedies.Losses.POLICED:
         return said
     return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
+
+
+def _too_big(flow: Flow, _: pd.DataFrame) -> str:
+    again = units.exact_bytes(int(flow.summary["retransmitted_bytes"]))
+    return f"{again} were sent again. {path_mtu.asked(flow)}"
 
 
 def _loses(flow: Flow) -> str:
@@ -136,6 +142,13 @@ LIMIT: Final = Limit(
             "Packet loss held the sender back", _loss, _loses, PHASES["recovery"].advice, _without_losses
         ),
         "avoidance": _GROWTH,
+        "too big": Cause(
+            "Packets too big for the path held the sender back",
+            _too_big,
+            places.path,
+            PHASES["too big"].advice,
+            with_change("with packets that fit"),
+        ),
         "outage": Cause(
             "Retransmission timeouts held the sender back",
             _stall,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.explain import remedies
+from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.words import units
 
@@ -64,6 +65,7 @@ PHASES: Final = {
         "flights that the receiver acknowledged late",
         "Let it acknowledge every second full segment at once: shorten its delayed-ACK timer, or turn it off.",
     ),
+    "too big": Phase("the repair of packets too big for the path", path_mtu.ADVICE),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
 }
 """Phase by detail of the limit ``cwnd``, and of an outage in spite of acknowledgments."""
@@ -85,6 +87,8 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     if most == "outage" and flow.summary["timeouts"] >= REPEATED and not lost(flow):
         return "ignored"
     # After a loss, the growth that follows is part of its repair.
+    if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
+        return "too big"
     return most if most not in ("avoidance", "recovery") else "recovery" if lost(flow) else "avoidance"
 
 
@@ -113,7 +117,7 @@ def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
         return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
     if most == "outage":
         return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
-    if most in ("recovery", "ignored"):
+    if most in ("recovery", "ignored", "too big"):
         return _again(flow)
     said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
     return f"{_again(flow)} Of {total} rounds congestion control limited {rounds.sum()}: {said}."

@@ -49,6 +49,7 @@ class Code(StrEnum):
     WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"
     SYN_CHANGED = "syn-changed"
     SEGMENT_SIZE = "segment-size"
+    PATH_MTU = "path-mtu"
     OFFLOAD = "offload"
     DELAY_BEFORE_TAP = "delay-before-tap"
     PROXY = "proxy"

@@ -3,6 +3,7 @@
 
 use super::cursor::Cursor;
 use super::datagram::Datagram;
+use super::icmp::Quoted;
 use super::next::Next;
 use super::segment::Path;
 use super::undecoded::Undecoded;
@@ -84,7 +85,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
     match packet {
         Packet::Tcp(_) => Ok(headers),
         Packet::Datagram(_) => Err(Undecoded::Udp),
-        Packet::Quoted(other, _) => Err(other),
+        Packet::Quoted(quoted) => Err(quoted.counted),
     }
 }
 
@@ -94,7 +95,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
 pub fn extent(packet: &Packet<'_>, link_type: u32, data: &[u8], wire_len: u32) -> usize {
     const UDP_BYTES: usize = 8;
     let end = match packet {
-        Packet::Tcp(tcp) | Packet::Quoted(_, tcp) => {
+        Packet::Tcp(tcp) | Packet::Quoted(Quoted { tcp, .. }) => {
             offset(data, tcp.options()) + tcp.options().len()
         }
         Packet::Datagram(_) => {

@@ -38,8 +38,8 @@ pub(super) fn payload<'a>(
         }
         // Hop-by-hop, routing, fragment, authentication, destination options, mobility, HIP, shim6.
         0 | 43 | 44 | 51 | 60 | 135 | 139 | 140 => Ok(Next::Extension(header, protocol)),
-        1 => Ok(Next::Icmp(Undecoded::Icmp)),
-        58 => Ok(Next::Icmp(Undecoded::Icmpv6)),
+        1 => Ok(Next::Icmp(header, Undecoded::Icmp)),
+        58 => Ok(Next::Icmp(header, Undecoded::Icmpv6)),
         50 => Err(Undecoded::Esp),
         _ => Err(Undecoded::IpProtocol),
     }

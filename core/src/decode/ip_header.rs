@@ -14,7 +14,8 @@ pub(super) enum Header<'a> {
 }
 
 impl Header<'_> {
-    fn addresses(self) -> [IpAddr; 2] {
+    /// Returns source and destination.
+    pub(super) fn addresses(self) -> [IpAddr; 2] {
         match self {
             Self::V4(fixed) => [12, 16].map(|at| Ipv4Addr::from_bits(u32_at(fixed, at)).into()),
             Self::V6(fixed) => [8, 24].map(|at| Ipv6Addr::from_bits(u128_at(fixed, at)).into()),

@@ -36,6 +36,7 @@ mod wifi_retry;
 
 pub use datagram::Datagram;
 pub use headers::{Header, Kind, extent, headers};
+pub use icmp::{Quoted, Refusal};
 pub use link::{LINK_TYPES, link_type_name};
 pub use marks::Marks;
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};

@@ -43,5 +43,5 @@ pub(super) enum Next<'a> {
     Datagram(Header<'a>),
     Tcp(Header<'a>),
     /// ICMP of either version, with the reason to report if it quotes no TCP header.
-    Icmp(Undecoded),
+    Icmp(Header<'a>, Undecoded),
 }

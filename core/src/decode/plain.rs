@@ -58,7 +58,7 @@ mod tests {
             let (mut path, mut walked) = (Path::default(), Path::default());
             let segment = |packet| match packet {
                 Packet::Tcp(tcp) => Some(tcp.segment()),
-                Packet::Datagram(_) | Packet::Quoted(..) => None,
+                Packet::Datagram(_) | Packet::Quoted(_) => None,
             };
             let short = decode(1, kept, wire_len, HEADERS, &mut path).map(segment);
             let long = walk(1, kept, wire_len, HEADERS, &mut walked, |_, _| ()).map(segment);

@@ -19,7 +19,7 @@ fn payload_bytes(packet: &Packet<'_>) -> u32 {
     match packet {
         Packet::Tcp(tcp) => tcp.segment().payload_bytes,
         Packet::Datagram(datagram) => datagram.payload_bytes,
-        Packet::Quoted(_, tcp) => tcp.segment().payload_bytes,
+        Packet::Quoted(quoted) => quoted.tcp.segment().payload_bytes,
     }
 }
 
@@ -253,6 +253,44 @@ fn a_segment_quoted_by_an_icmp_error_is_no_tcp_segment() {
         decode(RAW, &frame, frame.len() as u32),
         Err(Undecoded::Icmp)
     );
+}
+
+#[test]
+fn a_packet_too_big_names_the_router_and_its_mtu() {
+    let mut over_ipv4 = Vec::new();
+    PacketBuilder::ipv4([10, 0, 0, 9], [10, 0, 0, 1], 64)
+        .icmpv4_raw(
+            3,
+            4,
+            [0, 0, 1400_u16.to_be_bytes()[0], 1400_u16.to_be_bytes()[1]],
+        )
+        .write(&mut over_ipv4, &syn())
+        .expect("a vector takes all");
+    let mut quoted = Vec::new();
+    PacketBuilder::ipv6([1; 16], [2; 16], 64)
+        .tcp(1000, 80, 7, 1024)
+        .write(&mut quoted, &[])
+        .expect("a vector takes all");
+    let mut over_ipv6 = Vec::new();
+    PacketBuilder::ipv6([9; 16], [1; 16], 64)
+        .icmpv6_raw(2, 0, 1280_u32.to_be_bytes())
+        .write(&mut over_ipv6, &quoted)
+        .expect("a vector takes all");
+    for (frame, reporter, mtu) in [
+        (over_ipv4, IpAddr::from([10, 0, 0, 9]), 1400),
+        (over_ipv6, IpAddr::from([9; 16]), 1280),
+    ] {
+        let length = frame.len() as u32;
+        let packet = super::decode(RAW, &frame, length, HEADERS, &mut Path::default());
+        let Ok(Packet::Quoted(quoted)) = packet else {
+            panic!("no error message: {packet:?}");
+        };
+        assert_eq!(
+            (quoted.reporter(), quoted.refusal(), quoted.mtu()),
+            (reporter, Refusal::TooBig, mtu)
+        );
+        assert_eq!(quoted.tcp.ends()[1].port, 80);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::cursor::Cursor;
 use super::datagram::Datagram;
+use super::icmp::Quoted;
 use super::next::Next;
 use super::segment::Path;
 use super::tcp::Tcp;
@@ -16,8 +17,8 @@ pub enum Packet<'a> {
     Tcp(Tcp<'a>),
     /// A UDP datagram that carries no tunnel.
     Datagram(Datagram),
-    /// An ICMP error message: the reason under which it is counted, and the TCP header that it quotes.
-    Quoted(Undecoded, Tcp<'a>),
+    /// An ICMP error message that quotes a TCP header.
+    Quoted(Quoted<'a>),
 }
 
 /// Decodes the headers of a frame in turn, up to `max_headers`. `visit` is called for each, with the cursor at its
@@ -70,8 +71,8 @@ pub(super) fn walk<'a>(
                 return datagram::datagram(&mut at, header).map(Packet::Datagram);
             }
             Next::Tcp(header) => return tcp::header(&mut at, header).map(Packet::Tcp),
-            Next::Icmp(other) => {
-                return icmp::quoted(&mut at, other).map(|tcp| Packet::Quoted(other, tcp));
+            Next::Icmp(outer, other) => {
+                return icmp::quoted(&mut at, outer, other).map(Packet::Quoted);
             }
         };
     }

@@ -425,6 +425,6 @@ pub(crate) fn segment(
     match decode::decode(link_type, data, wire_len, HEADERS, &mut path)? {
         decode::Packet::Tcp(tcp) => Ok((tcp.segment(), path)),
         decode::Packet::Datagram(_) => Err(Undecoded::Udp),
-        decode::Packet::Quoted(other, _) => Err(other),
+        decode::Packet::Quoted(quoted) => Err(quoted.counted),
     }
 }

@@ -1,0 +1,87 @@
+"""Packets that a router refused because they are larger than the path carries (path MTU discovery)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.once import once
+from bdpcap.explain.solver import Exactness
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.contents.refusals import Refused
+
+__all__ = ["ADVICE", "asked", "explains", "most_resent", "too_big"]
+
+ADVICE: Final = (
+    "Let the router lower the MSS of SYNs to what the path carries (MSS clamping), or give the hosts' interfaces "
+    "that MTU."
+)
+"""What to do about packets that are too big for the path."""
+
+_MOST: Final = 1 / 2
+"""Share of the retransmitted bytes from which on refused packets are the reason why the sender sent again."""
+
+
+@once
+def too_big(flow: Flow) -> list[Refused]:
+    """Return the packets of a flow that routers refused as too big, the router with the least MTU first."""
+    first, last = int(flow._counts["first_frame"]), int(flow._counts["last_frame"])
+    found = [
+        one
+        for one in flow.capture._contents.refusals
+        if one.reason == "too big"
+        and (one.sender, one.receiver) == (flow.sender, flow.receiver)
+        and first <= one.frames[0] <= last
+    ]
+    return sorted(found, key=lambda one: (one.mtu_bytes is None, one.mtu_bytes))
+
+
+def _payload(flow: Flow) -> int:
+    return sum(one.payload_bytes for one in too_big(flow))
+
+
+def most_resent(flow: Flow) -> bool:
+    """Return whether refused packets are most of what was sent again: no loss by congestion (RFC 1191 section 6.4)."""
+    return _payload(flow) > _MOST * max(1, int(flow.summary["retransmitted_bytes"]))
+
+
+def asked(flow: Flow) -> str:
+    """Return what the router asked for, as a sentence without its full stop; `too_big` must not be empty."""
+    router = too_big(flow)[0]
+    packets = sum(one.packets for one in too_big(flow))
+    limit = (
+        ""
+        if router.mtu_bytes is None
+        else f": it carries packets of at most {units.exact_bytes(router.mtu_bytes)}"
+    )
+    return f"A router at {router.reporter} refused {units.number(packets, 'packet')}{limit}"
+
+
+def explains(flow: Flow) -> list[Finding]:
+    """Return a finding on packets that were too big for the path; none where no router said so."""
+    routers = too_big(flow)
+    if not routers:
+        return []
+    payload, least = _payload(flow), routers[0].mtu_bytes
+    return [
+        Finding(
+            code=Code.PATH_MTU,
+            sentence=f"{asked(flow)}. Their {units.exact_bytes(payload)} had to be sent again.",
+            cause="A link or tunnel behind that router has a smaller MTU than the hosts, which learn of it only by "
+            "losing packets.",
+            remedy=ADVICE,
+            evidence=f"ICMP messages from frame {routers[0].frames[0]:,} to frame {routers[0].frames[1]:,}",
+            frames=routers[0].frames,
+            values={
+                "refused_packets": sum(one.packets for one in routers),
+                "refused_bytes": payload,
+                **({} if least is None else {"mtu_bytes": least}),
+            },
+            exactness=Exactness.EXACT,
+            certainty=Certainty.CERTAIN,
+            source="RFC 1191 section 4; RFC 8201 section 4",
+        )
+    ]
