@@ -18,6 +18,7 @@ from bdpcap import report
 from bdpcap.explain import trust
 from bdpcap.report import connections
 from bdpcap.report.page import html
+from bdpcap.report.text import LINES
 from bdpcap.words import units
 
 SYN, SYN_ACK, ACK, DATA, FIN, RST = (1 << bit for bit in range(6))
@@ -591,3 +592,90 @@ def test_completeness_is_tsharks(path):
         # Without a handshake tshark calls only some acknowledgments so, by their relative numbers.
         compared = 63 if row.completeness & HANDSHAKE_BITS == HANDSHAKE_BITS else 63 & ~ACK
         assert row.completeness & compared == theirs[row.stream] & compared, row
+
+
+def late(dialogue, beside=()):
+    """The sentences on connections that opened late, with other connections beside."""
+    packets = [packet for one, ends in ((dialogue, {}), *beside) for packet in scenario(one, **ends)]
+    packets.sort(key=lambda packet: packet.time_ns)
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    assert connections.sentences(capture) == []
+    assert connections.failed(capture) == 0
+    return [sentence for sentence, _ in connections.late(capture)]
+
+
+TRY = f"> S 0:0(0) win 64240 {OPTIONS}"
+FAR = TRY.replace("<mss", "ttl 50 <mss")
+OPENS = f"""
+    +.020 < S. 0:0(0) ack 1 win 65535 {OPTIONS}
+    +0    > . 1:1(0) ack 1 win 502
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < . 1:1(0) ack 101 win 500
+"""
+OTHER = Address(CLIENT.host, 50_000)
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "opened"),
+    [
+        (f"100 {TRY}{OPENS}", None),
+        # No SYN is sent again before a second (RFC 6298 section 2.1).
+        (f"100 {TRY}\n+.9 {TRY}{OPENS}", None),
+        (f"100 {TRY}\n+1 {TRY}{OPENS}", "1.02 s (2 SYNs)"),
+        (f"100 {TRY}\n+1 {TRY}\n+2 {TRY}\n+4 {TRY}{OPENS}", "7.02 s (4 SYNs)"),
+        (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", "1.5 s (1 SYN)"),
+        # A round trip of that length is the path's.
+        (f"100 {TRY}{OPENS.replace('+.020', '+1.5')}", None),
+        # The client wrote late, and the capture lacks its answer to the SYN-ACK.
+        (f"100 {TRY}{OPENS.replace('    +0    > . 1:1(0) ack 1 win 502', '').replace('+.001', '+5')}", None),
+    ],
+)
+def test_a_connection_opens_late_if_a_syn_timed_out(dialogue, opened):
+    said = late(dialogue)
+    assert len(said) == (opened is not None)
+    if opened:
+        start = f"1 connection from {CLIENT.host} to port {SERVER.port} of {SERVER.host} opened only after"
+        assert said[0].startswith(f"{start} {opened}. ")
+
+
+def test_the_time_of_opening_ends_with_the_clients_answer():
+    seen = lived(f"0 {TRY}\n+1 {TRY}{OPENS}")
+    assert seen.opening_ns == 1_020_000_000
+    assert lived(f"0 {TRY}").isna().opening_ns
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "beside", "said"),
+    [
+        (f"100 {TRY}\n+1 {TRY}{OPENS}", [], "A SYN or its answer was lost"),
+        (f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", [], "nothing listened there yet: see when"),
+        (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", [], "The answers were late, not lost"),
+        # The port was open meanwhile.
+        (f"100 {TRY}\n+1 {TRY}{OPENS}", [(f"100.5 {TRY}{OPENS}", {"client": OTHER})], "the server's queue"),
+        # Only another port of the host answered meanwhile.
+        (
+            f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}",
+            [(f"100.5 {TRY}{OPENS}", {"client": OTHER, "server": Address(SERVER.host, 81)})],
+            "so the route works",
+        ),
+        # The capture next to the server has SYNs from afar, and no answers.
+        (
+            f"100 {FAR}\n+1 {FAR}{OPENS.replace('+.020 <', '+.0001 <').replace('win 502', 'win 502 ttl 50')}",
+            [],
+            "The SYNs reached the capture next to the server",
+        ),
+    ],
+)
+def test_what_the_capture_shows_explains_a_late_opening(dialogue, beside, said):
+    assert said in late(dialogue, beside)[0]
+
+
+def test_connections_that_opened_late_have_a_section():
+    capture = analyzed(f"0 {TRY}\n+1 {TRY}{OPENS}")
+    written = report.text(capture)
+    assert "CONNECTIONS THAT OPENED LATE" in written
+    assert "FAILED" not in written
+    assert len(written.splitlines()) <= LINES
+    page = html(capture)
+    assert "<h2>Connections that opened late</h2>" in page
+    assert "<h2>Connections that failed</h2>" not in page

@@ -1,4 +1,4 @@
-"""Sentences about connections that failed, and about resets of an end that was done, which are no failures."""
+"""Sentences about connections that failed or opened late, and about resets of an end that was done."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from bdpcap.explain.once import once
 from bdpcap.explain.trust import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, lines
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, REPEATED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bdpcap.capture import Capture
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["counted", "ends", "failed", "sentences"]
+__all__ = ["counted", "ends", "failed", "late", "sentences"]
 
 _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
@@ -89,6 +91,27 @@ _SPARE: Final = "Nobody asked for anything: a spare connection, or a program tha
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
 )
+_ANSWERED_LATE: Final = (
+    "The answers were late, not lost: the server was busy, "
+    "or a proxy or NAT before it opened its own connection first."
+)
+_SILENT: Final = (
+    "The SYNs reached the capture next to the server, and it did not answer: "
+    "nothing listened there yet, or its queue of new connections was full (somaxconn)."
+)
+_ANSWERS_LOST: Final = "The server answered more than once: its answers were lost on the way to the client, or the client's to it."
+_QUEUE_OR_LOST: Final = (
+    "The port opened other connections meanwhile: SYNs or answers were lost, "
+    "or the server's queue of new connections was full (somaxconn)."
+)
+_ROUTE_WORKS: Final = (
+    "Both hosts exchanged packets at that time, so the route works: "
+    "nothing listened there yet, or a filter dropped the SYNs."
+)
+_ONE_LOST: Final = "A SYN or its answer was lost: the next one, sent after a timeout, came through."
+_LOST_OR_EARLY: Final = (
+    "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
+)
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 _REFUSED: Final = {
@@ -99,7 +122,7 @@ _REFUSED: Final = {
     "expired": "{} said by ICMP that the packet passed too many routers: look for a loop of routes.",
 }
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
-_TALKING: Final = ("never answered", "refused", "unused")
+_TALKING: Final = ("never answered", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
 _RACING: Final = ("never completed", "withdrawn")
 """Kinds that a race of two IP versions leaves."""
@@ -123,9 +146,19 @@ def sentences(capture: Capture) -> list[str]:
 @once
 def counted(capture: Capture) -> list[tuple[str, int]]:
     """Return the same sentences as `sentences`, each with the number of its connections."""
+    return _with_advice(capture, FAILED)
+
+
+@once
+def late(capture: Capture) -> list[tuple[str, int]]:
+    """Return sentences about connections that opened late, with advice, each with the number of its connections."""
+    return _with_advice(capture, (LATE,))
+
+
+def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]]:
     around = _around(capture)
     found, given = [], set()
-    for kind in FAILED:
+    for kind in kinds:
         for line in lines(capture)[kind]:
             advice = _advice(line, kind, around)
             # Advice that stands above is not repeated.
@@ -165,6 +198,7 @@ class _Around:
     """What an ICMP message says, by client and service."""
 
 
+@once
 def _around(capture: Capture) -> _Around:
     made = lines(capture)
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
@@ -228,8 +262,27 @@ def _refused(line: Line, others: Talks) -> str:
     return _PROBE if probe else _ADVICE["refused"]
 
 
+def _late(line: Line, others: Talks) -> str:
+    """Return the advice on connections that opened late."""
+    twice = REPEATED * line.connections
+    if not line.at_client and line.syn_acks >= twice:
+        return _ANSWERS_LOST
+    if line.syns < twice and line.syn_acks < twice:
+        return _ANSWERED_LATE
+    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
+        return _QUEUE_OR_LOST
+    if line.at_server:
+        return _SILENT
+    if line.most_syns <= REPEATED:
+        return _ONE_LOST
+    beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
+    return _ROUTE_WORKS if beside else _LOST_OR_EARLY
+
+
 def _opened(line: Line, kind: str, others: Talks) -> str:
     """Return the advice on connections that a server answered."""
+    if kind == LATE:
+        return _late(line, others)
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]
     if kind == "unused":

@@ -1,4 +1,4 @@
-"""Connections that failed, a line for those of two hosts: how many, when, and between whom."""
+"""Connections that failed or opened late, a line for those of two hosts: how many, when, and between whom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
-from bdpcap.report.failures import DONE, blocks
+from bdpcap.report.failures import DONE, LATE, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -36,7 +36,7 @@ FAILED: Final = (
 )
 """Kinds of failures, the gravest first."""
 
-KINDS: Final = (*FAILED, DONE)
+KINDS: Final = (*FAILED, LATE, DONE)
 MOST: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
 MANY: Final = 15
@@ -133,9 +133,14 @@ class Line:
 
     connections: int = 0
     syns: int = 0
+    most_syns: int = 0
+    """Most SYNs of one connection."""
+    syn_acks: int = 0
     unacknowledged_bytes: int = 0
     at_client: bool = True
     """Whether the capture was taken next to the client of each connection."""
+    at_server: bool = True
+    """Whether the capture was taken next to the server of each connection."""
     of_strangers: bool = True
     """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
     bare: bool = True
@@ -144,6 +149,10 @@ class Line:
     """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
     """Longest time from the first packet of a connection to its last."""
+    opening_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
+    """Shortest and longest time from the first SYN to the end of the handshake."""
+    opened_ns: int = -sys.maxsize
+    """When the last handshake ended."""
     start_ns: int = sys.maxsize
     end_ns: int = -sys.maxsize
     clients: _Names = field(default_factory=_Names)
@@ -157,14 +166,21 @@ class Line:
         """Add some rows of `bdpcap.report.failures.blocks`."""
         self.connections += len(rows)
         self.syns += int(rows["syns"].sum())
+        self.most_syns = max(self.most_syns, int(rows["syns"].max()))
+        self.syn_acks += int(rows["syn_acks"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
         self.at_client &= bool(rows["at_client"].all())
-        self.of_strangers &= bool(rows["at_server"].all()) and all(
+        self.at_server &= bool(rows["at_server"].all())
+        self.of_strangers &= self.at_server and all(
             is_public(client.strip("[]")) for client in rows["client"].unique()
         )
         self.bare &= bool(rows["bare"].all())
         self.routed |= bool(rows["routed"].any())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
+        opening_ns = rows["opening_ns"]
+        shortest_ns, longest_ns = self.opening_ns
+        self.opening_ns = min(shortest_ns, int(opening_ns.min())), max(longest_ns, int(opening_ns.max()))
+        self.opened_ns = max(self.opened_ns, int((rows["start_ns"] + opening_ns.clip(lower=0)).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
         self.clients.add(rows["client"])
@@ -178,6 +194,10 @@ class Line:
 
     def sentence(self, kind: str) -> str:
         """Return the sentence on the connections, which are of one kind."""
+        to = f"{self._port()} of {self.servers.text('host')}"
+        subject = f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to}"
+        if kind == LATE:
+            return f"{subject} opened only after {self._opening()}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
         what = {
             "never answered": f"never answered ({self._tries()})",
@@ -192,8 +212,7 @@ class Line:
             DONE: f"ended by a reset of {self._resetter()}, which was done",
         }[kind]
         were = "was" if self.connections == 1 else "were"
-        to = f"{self._port()} of {self.servers.text('host')}"
-        return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
+        return f"{subject} {were} {what}."
 
     @property
     def ends(self) -> tuple[str, str] | None:
@@ -229,6 +248,14 @@ class Line:
         tries = units.number(self.syns, "SYN")
         lasted_ns = self.end_ns - self.start_ns
         return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
+
+    def _opening(self) -> str:
+        """Return how long the handshakes took, with their SYNs, and with their SYN-ACKs if these are more."""
+        tries = units.number(self.syns, "SYN")
+        answers = f", {units.number(self.syn_acks, 'SYN-ACK')}" if self.syn_acks > self.syns else ""
+        shortest, longest = map(units.duration, self.opening_ns)
+        lasted = longest if shortest == longest else f"{shortest} to {longest}"
+        return f"{lasted} ({tries}{answers})"
 
     def _resetter(self) -> str:
         return self.resetters.one if len(self.resetters) == 1 else "one end"

@@ -1,4 +1,4 @@
-"""Connections that failed or that an end reset, a block of streams at a time: a flood has millions of them."""
+"""Connections that failed, opened late or were reset, a block of streams at a time: a flood has millions of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "FIRST_TIMEOUT_NS", "blocks", "next_to"]
+__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "REPEATED", "blocks", "next_to"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -32,14 +32,17 @@ GIVEN_UP: Final = 3
 """Fewest timers that ran out for the same data before a sender gives up: R1 (RFC 1122 section 4.2.3.5)."""
 
 REPEATED: Final = 2
-"""Fewest SYN-ACKs that show a missing answer: a server repeats one that is not acknowledged (RFC 6298 section 2.1)."""
+"""Fewest SYNs or SYN-ACKs that show a missing answer: one without an answer is repeated (RFC 6298 section 2.1)."""
 
 DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
+LATE: Final = "late"
+"""Kind of a connection that opened only after its first SYN or SYN-ACK had timed out, which is no failure."""
+
 _DIRECTIONS: Final = (
     *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
-    "window_last_bytes", "routed_copies",
+    "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -48,8 +51,9 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
-    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``. ``at_client`` and ``at_server`` are whether
-    the capture was taken next to that end. ``bare`` is whether its SYN has at most the MSS as an option.
+    ``port``, ``start_ns``, ``end_ns``, ``opening_ns``, ``syns``, ``syn_acks`` and ``unacknowledged_bytes``.
+    ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
+    ``bare`` is whether its SYN has at most the MSS as an option.
     ``routed`` is whether a packet of the client was captured on both sides of a router.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
@@ -86,7 +90,9 @@ def _table(
     numbers = {
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
+        "opening_ns": life["opening_ns"][rows],
         "syns": life["syns"][rows],
+        "syn_acks": life["syn_acks"][rows],
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
         "at_client": at_client,
         "at_server": at_server,
@@ -114,7 +120,7 @@ def next_to(
 
 
 def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int) -> NDArray[np.object_]:
-    """Return the kind of failure of each connection, or `DONE`; None if a connection ended otherwise."""
+    """Return the kind of failure of each connection, or `DONE` or `LATE`; None of any other connection."""
     handshake, ended = life["handshake"], life["ended"]
     by_client = life["ended_by"] == 0
     complete = handshake == "complete"
@@ -146,6 +152,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # A later kind outranks an earlier one.
     for name, holds in (
         (DONE, reset),
+        (LATE, complete & _opened_late(life, both)),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         ("unread", reset & (own_window == 0)),
@@ -158,6 +165,22 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     ):
         kind[holds & life["seen"]] = name
     return kind
+
+
+def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections opened only after the timer of a SYN had run out, and after two round trips.
+
+    The client sent its SYN again, the server its SYN-ACK, or the only SYN was answered late. Without a timed handshake,
+    the capture may lack the client's answer to the only SYN-ACK.
+    """
+    opening_ns = life["opening_ns"]
+    known_ns = both["rtt_min_ns"].reshape(-1, 2)
+    rtt_ns = np.where(known_ns == NULL, opening_ns[:, None], known_ns).min(axis=1)
+    again = (life["syns"] > 1) | (life["syn_acks"] > 1)
+    timed = both["initial_rtt_ns"][::2] != NULL
+    far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
+    late: NDArray[np.bool_] = (opening_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
+    return late
 
 
 def _unacknowledged(

@@ -86,9 +86,14 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     if any(kinds[0] is kind for kind, _ in _GRAVE):
         return f"{whole}{out}."
     if not any(has_place(group.flow) for group in shown):
-        failed = connections.failed(capture)
-        well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
-        return f"{whole}{well_but if failed else '; nothing here needs mending'}."
+        failed, late = connections.failed(capture), sum(count for _, count in connections.late(capture))
+        but = [
+            f"{units.number(count, 'connection')} {what}"
+            for count, what in ((failed, "failed"), (late, "opened late"))
+            if count
+        ]
+        well_but = f" and need no mending; {' and '.join(but)}"
+        return f"{whole}{well_but if but else '; nothing here needs mending'}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{_paced(shown)}."

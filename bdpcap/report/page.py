@@ -42,7 +42,7 @@ TABLE_ROWS: Final = (10, 1000)
 """Maximum number of flows in the page's table: shown at first, and in all."""
 
 FAILURES: Final = 3
-"""Maximum number of lines on failed connections that are not folded, the gravest; their first has advice."""
+"""Maximum number of lines on failed connections that are not folded, the gravest, and of lines on late ones."""
 
 ROUNDS: Final = (300, 100)
 """Maximum number of rounds in the table of the first flow, and in that of every other flow."""
@@ -141,6 +141,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
         failures=lambda: [] if about else connections.sentences(capture),
         failures_at_once=FAILURES,
+        late=lambda: [] if about else [sentence for sentence, _ in connections.late(capture)],
         resets=lambda: [] if about else connections.ends(capture),
         extras=extras,
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},

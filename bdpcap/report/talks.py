@@ -1,4 +1,4 @@
-"""Connections of hosts in which both ends sent packets, for comparison with a connection that failed."""
+"""Connections of hosts in which both ends sent packets, for comparison with one that failed or opened late."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Talks", "hashes", "of"]
 
 _NUMBERS: Final = ("start_ns", "end_ns", "opening_ns", "carried", "complete", "at_client")
-_DIRECTIONS: Final = ("packets", "start_ns", "initial_rtt_ns", "ttl")
+_DIRECTIONS: Final = ("packets", "start_ns", "ttl")
 """Columns about directions that are read."""
 
 
@@ -42,7 +42,7 @@ class Talks:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     opening_ns: NDArray[np.int64]
-    """Time from the SYN to the client's answer to the SYN-ACK; 0 where unknown."""
+    """Time from the first packet to the end of the handshake; 0 where unknown."""
     carried: NDArray[np.bool_]
     """Whether an end sent payload."""
     complete: NDArray[np.bool_]
@@ -65,6 +65,17 @@ class Talks:
         """Return whether a port of a server accepted a connection after a time."""
         service = self.service == hash((server, port))
         return bool((service & self.complete & (self.start_ns > after_ns)).any())
+
+    def at_once(self, server: str, port: str, start_ns: int, end_ns: int) -> bool:
+        """Return whether a port of a server opened a connection during a time, before a SYN timed out."""
+        began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns)
+        opened = (self.service == hash((server, port))) & self.complete & began
+        return bool((opened & (self.opening_ns < FIRST_TIMEOUT_NS)).any())
+
+    def beside(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
+        """Return whether a connection of two hosts that had not opened late lasted at a time."""
+        lasted = (self.start_ns <= end_ns) & (self.end_ns >= start_ns)
+        return bool((self._of(one, other) & lasted & (self.opening_ns < FIRST_TIMEOUT_NS)).any())
 
     def raced(self, client: str, port: str, start_ns: int) -> int:
         """Return how many connections over the other IP version were opening at a port as a client tried it."""
@@ -111,7 +122,7 @@ def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Ta
         numbers = {
             "start_ns": both["start_ns"][::2][rows],
             "end_ns": both["end_ns"][::2][rows],
-            "opening_ns": np.maximum(both["initial_rtt_ns"][::2][rows], 0),
+            "opening_ns": np.maximum(life["opening_ns"][rows], 0),
             "carried": (life["client_bytes"] + life["server_bytes"])[rows] > 0,
             "complete": life["handshake"][rows] == "complete",
             "at_client": next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])[0],

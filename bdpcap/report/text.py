@@ -49,7 +49,7 @@ _MOST: Final = (
 An advice needs all its commands; notes and a second doubt change nothing that a reader does.
 """
 _FAILED: Final = 3
-"""Sentences on failed connections on the first screen, gravest first."""
+"""Sentences on failed connections on the first screen, gravest first, and as many on those that opened late."""
 
 _INDENT: Final = 4
 """Spaces before words whose lead is too long for their line."""
@@ -94,7 +94,11 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     udp = _section("UDP", partial(_datagrams, capture))
 
     def failed(most: int | None) -> list[Part]:
-        return [*udp, *_section("CONNECTIONS THAT FAILED", partial(_failed, capture, most))]
+        return [
+            *udp,
+            *_section("CONNECTIONS THAT FAILED", lambda: _first(connections.counted(capture), most)),
+            *_section("CONNECTIONS THAT OPENED LATE", lambda: _first(connections.late(capture), most)),
+        ]
 
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
@@ -216,9 +220,8 @@ def _which(flows: list[Flow], every: Collection[list[Flow]]) -> str:
     return f"{units.streams(streams)}{f' from {flows[0].sender}' if several else ''}"
 
 
-def _failed(capture: Capture, most: int | None) -> list[Part]:
-    """Return the first sentences on failed connections, None for all, and the number of the other connections."""
-    found = connections.counted(capture)
+def _first(found: list[tuple[str, int]], most: int | None) -> list[Part]:
+    """Return the first sentences on connections, None for all, and the number of the other connections."""
     kept = found[:most]
     rest = sum(count for _, count in found[len(kept) :])
     others = units.number(rest, "more connection" if kept else "connection")

@@ -180,6 +180,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
     ),
     "syns": Column("int64", "SYNs that the client sent"),
     "syn_acks": Column("int64", "SYNs that the server sent"),
+    "opening_ns": Column(
+        "Int64", "from the first packet to the first one after both SYNs; null where not captured"
+    ),
     "ended": Column("str", "fin, rst, timeout, half-closed (one FIN) or open"),
     "ended_by": Column("str", "address:port that sent the first FIN, or the reset; null where none did"),
     "client_bytes": Column("int64", "payload that the client sent, each byte counted once"),

@@ -69,6 +69,8 @@ pub struct Lifecycle {
     syn_gap_ns: Option<i64>,
     /// Has the end sent a segment that is neither SYN nor RST?
     sent_non_syn: [bool; 2],
+    /// Time of the first such segment after both SYNs, in ns: an end has the other's SYN.
+    opened_ns: Option<i64>,
     fins: [bool; 2],
     /// Number of resets, with those that their receiver must ignore.
     resets: u32,
@@ -104,7 +106,9 @@ impl Lifecycle {
         acceptability: impl FnOnce() -> Acceptability,
     ) {
         if segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) == 0 {
-            self.sent_non_syn[from] = true;
+            if !self.sent_non_syn[from] {
+                self.note_non_syn(from, time_ns);
+            }
         } else {
             self.observe_control(from, segment, time_ns, acceptability);
         }
@@ -154,7 +158,7 @@ impl Lifecycle {
                 (self.reset_by, self.refused) = (None, false);
             }
         } else {
-            self.sent_non_syn[from] = true;
+            self.note_non_syn(from, time_ns);
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
@@ -162,6 +166,20 @@ impl Lifecycle {
                 self.closed_by.get_or_insert(by);
             }
         }
+    }
+
+    /// Notes that `from` sent a segment that is neither SYN nor RST.
+    fn note_non_syn(&mut self, from: usize, time_ns: i64) {
+        self.sent_non_syn[from] = true;
+        if !self.syns.contains(&0) {
+            self.opened_ns.get_or_insert(time_ns);
+        }
+    }
+
+    /// Returns the time of the first segment after both SYNs, in ns; `None` where there is none.
+    #[must_use]
+    pub fn opened_ns(&self) -> Option<i64> {
+        self.opened_ns
     }
 
     /// Returns the progress of the handshake.

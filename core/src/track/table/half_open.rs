@@ -192,6 +192,7 @@ impl HalfOpen {
             ended_by: NULL,
             closed_by: NULL,
             syns: 1,
+            opening_ns: NULL,
             retry_wait_ns: NULL,
             ..Life::default()
         }

@@ -248,6 +248,8 @@ packed_row! {
         pub syns: i64,
         /// Number of SYNs of the server.
         pub syn_acks: i64,
+        /// Time from the first packet to the first segment after both SYNs, in ns; [`NULL`] where there is none.
+        pub opening_ns: i64,
         /// Payload of the client in bytes, each byte counted once.
         pub client_bytes: i64,
         /// Payload of the server in bytes, each byte counted once.
@@ -276,6 +278,9 @@ impl Life {
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
+            opening_ns: (lifecycle.opened_ns()).map_or(NULL, |opened_ns| {
+                opened_ns.saturating_sub(connection.start.time_ns)
+            }),
             client_bytes: client,
             server_bytes: server,
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
