@@ -679,3 +679,28 @@ def test_connections_that_opened_late_have_a_section():
     page = html(capture)
     assert "<h2>Connections that opened late</h2>" in page
     assert "<h2>Connections that failed</h2>" not in page
+
+
+@pytest.mark.parametrize(
+    ("packets", "pause_s", "ends", "no_tcp"),
+    [
+        (11, 0.4, "", True),
+        # An initial window needs no acknowledgment (RFC 6928).
+        (10, 0.44, "", False),
+        # No timer ran out yet.
+        (11, 0.2, "", False),
+        # The sender's timer ran out, as a TCP's does.
+        (11, 0.4, "+1 < . 1:101(100) ack 1 win 500", False),
+        (11, 0.4, "+1 > . 1:1(0) ack 101 win 502", False),
+    ],
+)
+def test_data_that_nobody_acknowledges_or_repeats_are_no_tcps(packets, pause_s, ends, no_tcp):
+    sent = [
+        f"+{pause_s} < . {1 + 100 * number}:{101 + 100 * number}(100) ack 1 win 500"
+        for number in range(packets)
+    ]
+    capture = analyzed("\n".join([HANDSHAKE, *sent, ends]))
+    flow = capture.flow(0, str(SERVER))
+    assert flow.verdict.startswith(f"A program's own packets: In 4 s, none of {packets} packets") == no_tcp
+    assert ("the program that makes these packets" in str(flow.remedy)) == no_tcp
+    assert not (no_tcp and "longest wait for an acknowledgment" in " ".join(report.text(capture).split()))

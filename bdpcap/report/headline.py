@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL
-from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
+from bdpcap.diagnosis.natures import DISOWNED, NO_TCP, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -41,7 +41,11 @@ _KEEP_ALIVE_BYTES: Final = 1
 _NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
 """Shares of the limits that are no program's, or its host's."""
 
-_GRAVE: Final = ((OUTAGE, "an outage"), (STOPPED, "a receiver that stopped reading"))
+_GRAVE: Final = (
+    (OUTAGE, "an outage"),
+    (STOPPED, "a receiver that stopped reading"),
+    (NO_TCP, "no working TCP"),
+)
 """Natures that outrank every limit, with the words for a flow of each."""
 
 _TRIPS: Final = ALL["app"].causes["round trips"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, TIMER, nature
+from bdpcap.diagnosis.natures import FAREWELL, NO_TCP, OUTAGE, REQUESTS, TIMER, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code, found
@@ -52,7 +52,7 @@ def _stall(flow: Flow) -> str:
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     told = (
-        nature(flow) in (OUTAGE, FAREWELL)
+        nature(flow) in (OUTAGE, FAREWELL, NO_TCP)
         or pd.isna(stall_ns)
         or bool(flow._counts["acknowledgments_missing"])
     )

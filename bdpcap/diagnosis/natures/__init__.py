@@ -9,6 +9,7 @@ from bdpcap.diagnosis.natures import (
     disowned,
     farewell,
     half,
+    no_tcp,
     outage,
     requests,
     short,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DISOWNED",
     "FAREWELL",
+    "NO_TCP",
     "OUTAGE",
     "REQUESTS",
     "SLOW_START",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 DISOWNED: Final = disowned.NATURE
+NO_TCP: Final = no_tcp.NATURE
 OUTAGE: Final = outage.NATURE
 STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
@@ -47,6 +50,7 @@ TIMER: Final = timer.NATURE
 _ALL: Final = (
     half.NATURE,
     DISOWNED,
+    NO_TCP,
     OUTAGE,
     STOPPED,
     FAREWELL,

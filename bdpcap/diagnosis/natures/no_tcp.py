@@ -1,0 +1,61 @@
+"""Data that nobody acknowledges and nobody sends again: a program of its own makes the packets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis import places
+from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.natures.outage import OUTAGE_NS
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["NATURE"]
+
+_INITIAL_WINDOW: Final = 10
+"""Most packets that a TCP sends before the first acknowledgment (RFC 6928)."""
+_BOTH_SYNS: Final = 3
+"""Value of ``handshake`` in the core's counts where both SYNs were captured."""
+
+
+def _is_no_tcp(flow: Flow) -> bool:
+    """Return whether data went on without an acknowledgment, and without the retransmission that its timer calls for.
+
+    Next to an end, a capture with both SYNs has the packets of both ends.
+    """
+    counts, summary = flow._counts, flow.summary
+    seen = (
+        counts["handshake"] == _BOTH_SYNS and counts["acks"] and summary["vantage"] in ("sender", "receiver")
+    )
+    none = not (
+        counts["acked_bytes"] or counts["unseen_bytes"] or summary["retransmits"] or counts["disowned"]
+    )
+    return bool(seen and none and _sent(flow) > _INITIAL_WINDOW and summary["longest_stall_ns"] >= OUTAGE_NS)
+
+
+def _sent(flow: Flow) -> int:
+    """Return the number of packets after the SYN."""
+    return int(flow.summary["packets"]) - 1
+
+
+def _no_tcp(flow: Flow) -> str:
+    sent = units.number(_sent(flow), "packet")
+    waited = units.duration(flow.summary["longest_stall_ns"])
+    return (
+        f"In {waited}, none of {sent} was acknowledged, and none was sent again, as a TCP would: a program makes these "
+        "packets, such as a tunnel that looks like TCP."
+    )
+
+
+NATURE: Final = Nature(
+    "a program's own packets",
+    _is_no_tcp,
+    _no_tcp,
+    lambda flow: (
+        places.either(flow),
+        "Look at the program that makes these packets: it has rules of its own, and no limit of TCP holds it.",
+    ),
+)
+"""A sender repeats what is not acknowledged in time (RFC 6298 section 5.4)."""
