@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap.explain import trust
 from bdpcap.explain.trust import caveats, doubts
+from bdpcap.report import headline, ranking
 
 SAMPLES = ROOT / "sample_captures"
 LAB = SHARED / "captures/lab"
@@ -564,3 +566,40 @@ def test_a_delay_on_the_capturing_host_names_that_host():
     # Without unfinished checksums, nothing shows the host.
     line = trust.line(bdpcap.analyze(ROOT / "sample_captures/cwnd_loss_2pct.middle.pcap.zst"))
     assert line.endswith("; captured between the ends.")
+
+
+@pytest.mark.parametrize(
+    ("lowered", "second", "pairs"),
+    [((63, 54), (7, 9), 1), ((63, 52), (7, 9), 0), ((64, 53), (7, 9), 0), ((63, 54), (7, 10), 0)],
+)
+def test_a_connection_on_both_sides_of_a_nat_counts_once(lowered, second, pairs, tmp_path):
+    def side(ttls, isn, **ends):
+        text = f"""{HANDSHAKE}
+        +.001 > P. 1:101(100)   ack 1 win 502
+        +.020 < P. 1:1001(1000) ack 101 win 512
+        +.001 > . 101:101(0)    ack 1001 win 502
+        """
+        lines = [
+            re.sub(r"win \d+", rf"\g<0> ttl {ttls['<' in line.split()[1]]}", line)
+            for line in text.splitlines()
+            if line.strip()
+        ]
+        return scenario("\n".join(lines), isn=isn, **ends)
+
+    packets = side((64, 53), (7, 9)) + side(lowered, second, client=Address("203.0.113.9", 5072))
+    capture = analyse(sorted(packets, key=lambda packet: packet.time_ns), tmp_path)
+    codes = {flaw.code: flaw.count for flaw in capture.quality}
+    assert codes.get("both-sides", 0) == pairs
+    assert headline.summary(capture, ranking.groups(capture)).startswith(
+        "2 flows carried 1.10 kB" if pairs else "4 flows carried 2.20 kB"
+    )
+    assert any("(streams 0 and 1)" in doubt for doubt in trust.doubts(capture)) == bool(pairs)
+
+
+@pytest.mark.parametrize(("skipped", "pairs"), [(0, 1), (1, 0)])
+def test_both_syns_relate_two_ways_of_which_neither_acknowledges_data(skipped, pairs, tmp_path):
+    way = [p for p in scenario(HANDSHAKE, isn=(7, 9)) if tcp_of(p).dport == SERVER.port][skipped:]
+    outside = scenario(HANDSHAKE, isn=(7, 9), client=Address("203.0.113.9", 5072))
+    back = [p for p in outside if tcp_of(p).sport == SERVER.port]
+    capture = analyse(sorted(way + back, key=lambda packet: packet.time_ns), tmp_path)
+    assert len(capture._contents.halves) == 2 * pairs

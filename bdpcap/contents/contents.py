@@ -16,6 +16,7 @@ from bdpcap.contents.paths import Paths
 from bdpcap.contents.refusals import Refused, refused
 from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
+from bdpcap.contents.twins import twins
 from bdpcap.read import core_pass
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, flaws
 from bdpcap.read.whole import Whole
@@ -132,12 +133,17 @@ class Contents:
     @cached_property
     def quality(self) -> list[Flaw]:
         """The flaws of the capture itself, gravest first."""
-        return flaws(self.info, self.streams.blocks(FLAW_COLUMNS), self.halves)
+        return flaws(self.info, self.streams.blocks(FLAW_COLUMNS), self.halves, self.twins)
 
     @cached_property
     def halves(self) -> dict[int, int]:
         """The other way of each stream that is one way of a connection; see `bdpcap.contents.halves`."""
         return halves(self.streams)
+
+    @cached_property
+    def twins(self) -> list[tuple[int, int]]:
+        """The pairs of streams that are one connection; see `bdpcap.contents.twins`."""
+        return twins(self.streams)
 
     @cached_property
     def connections(self) -> pd.DataFrame:

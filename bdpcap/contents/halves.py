@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["halves"]
 
-_COLUMNS: Final = ("packets", "origin", "acked_bytes", "unseen_bytes")
+_COLUMNS: Final = ("packets", "origin", "acked_bytes", "unseen_bytes", "handshake")
 
 
 def halves(streams: Streams) -> dict[int, int]:
@@ -25,40 +25,44 @@ def halves(streams: Streams) -> dict[int, int]:
 
     A stream of one way shows the initial sequence number of its sender, and that of the other end by its first
     acknowledgment. Two streams with the same two numbers, one from the client and one from the server, are one
-    connection if acknowledgments moved. By chance, two connections hardly ever agree in 64 bits (RFC 6528). A program
-    that makes packets may give all the same numbers, and its acknowledgments do not move.
+    connection if acknowledgments moved, or both SYNs were captured. By chance, two connections hardly ever agree in
+    64 bits (RFC 6528). A program that makes packets may give all the same numbers, and its acknowledgments do not move.
     """
-    stream, numbers, server, moved = _of_one_way(streams)
-    waiting: dict[tuple[int, int], dict[bool, tuple[int, bool]]] = {}
+    stream, numbers, facts = _of_one_way(streams)
+    waiting: dict[tuple[int, int], dict[bool, tuple[int, bool, bool]]] = {}
     pairs: dict[int, int] = {}
-    ways = zip(stream.tolist(), numbers.tolist(), server.tolist(), moved.tolist(), strict=True)
-    for one, (client_number, server_number), from_server, moves in ways:
+    for one, (client_number, server_number), from_server, moves, opens in zip(
+        stream.tolist(), numbers.tolist(), *facts.tolist(), strict=True
+    ):
         seen = waiting.setdefault((client_number, server_number), {})
-        back, back_moves = seen.pop(not from_server, (None, False))
+        back, back_moves, back_opens = seen.pop(not from_server, (None, False, False))
         if back is None:
-            seen[from_server] = one, moves
-        elif moves or back_moves:
+            seen[from_server] = one, moves, opens
+        elif moves or back_moves or (opens and back_opens):
             pairs |= {one: back, back: one}
     return pairs
 
 
 def _of_one_way(
     streams: Streams,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """
-    Return the streams of one way: their numbers, both initial sequence numbers, and two facts of each.
+    Return the streams of one way: their numbers, both initial sequence numbers, and three rows of facts.
 
-    The facts are whether the server sent, and whether its acknowledgments moved past the handshake.
+    The facts are whether the server sent, whether its acknowledgments moved past the handshake, and whether its SYN was
+    captured.
     """
     stream, numbers, first = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.int64)], 0
-    server, moved = [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
+    facts = [np.zeros((3, 0), np.bool_)]
     for columns in streams.blocks(_COLUMNS):
-        packets, origins, acked, unseen = (np.asarray(columns[name]).reshape(-1, 2) for name in _COLUMNS)
+        packets, origins, acked, unseen, syns = (
+            np.asarray(columns[name]).reshape(-1, 2) for name in _COLUMNS
+        )
         # A SYN without more acknowledges nothing: a flood of them has no second number.
         own = np.flatnonzero(((packets > 0).sum(axis=1) == 1) & (origins != _core.NULL).all(axis=1))
         stream.append(own + first)
         numbers.append(origins[own])
-        server.append(packets[own, 0] == 0)
-        moved.append((acked + unseen)[own].max(axis=1) > HANDSHAKE_BYTES)
+        moved = (acked + unseen)[own].max(axis=1) > HANDSHAKE_BYTES
+        facts.append(np.stack([packets[own, 0] == 0, moved, syns[own, 0] > 0]))
         first += len(packets)
-    return np.concatenate(stream), np.concatenate(numbers), np.concatenate(server), np.concatenate(moved)
+    return np.concatenate(stream), np.concatenate(numbers), np.concatenate(facts, axis=1)

@@ -42,6 +42,8 @@ class Seen:
     """Payload of all flows, with the bytes that are missing from the capture."""
     halves: Sequence[tuple[int, int]] = ()
     """Pairs of streams that are the two ways of one connection."""
+    twins: Sequence[tuple[int, int]] = ()
+    """Pairs of streams that are one connection, captured on both sides of a NAT."""
 
     def is_much(self, some_bytes: int) -> bool:
         """Return whether bytes are `GRAVE` of the payload or more."""
@@ -184,10 +186,10 @@ def _flows(count: int) -> str:
     return units.number(count, "flow")
 
 
-def _pairs(halves: Sequence[tuple[int, int]]) -> str:
+def _pairs(pairs: Sequence[tuple[int, int]]) -> str:
     """Return the streams of the first pairs in words."""
-    named = [f"streams {one} and {two}" for one, two in halves[:PAIRS]]
-    return ", ".join([*named, *(["..."] if len(halves) > PAIRS else [])])
+    named = [f"streams {one} and {two}" for one, two in pairs[:PAIRS]]
+    return ", ".join([*named, *(["..."] if len(pairs) > PAIRS else [])])
 
 
 _NOT_LOST: Final = "What they held counts as missing from the capture, not as lost on the path."
@@ -231,6 +233,16 @@ DECLARED: Final = (
         ),
         "The flows are not judged.",
         grave=lambda seen: seen.matters("halves"),
+    ),
+    Declared(
+        "both-sides",
+        lambda seen: len(seen.twins),
+        lambda seen: (
+            f"Captured on both sides of a NAT, by the sequence numbers: {units.number(len(seen.twins), 'connection')} "
+            f"({_pairs(seen.twins)}). Filter for one side."
+        ),
+        "Each counts as two.",
+        grave=lambda seen: seen.matters("both-sides"),
     ),
     Declared(
         "no-acknowledgments",

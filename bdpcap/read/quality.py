@@ -12,7 +12,7 @@ from bdpcap.read.flaws import DECLARED, Seen
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -153,7 +153,10 @@ class Flaw:
 
 
 def flaws(
-    info: CaptureInfo, directions: Iterable[Mapping[str, Any]], halves: Mapping[int, int]
+    info: CaptureInfo,
+    directions: Iterable[Mapping[str, Any]],
+    halves: Mapping[int, int],
+    twins: Sequence[tuple[int, int]],
 ) -> list[Flaw]:
     """Return the flaws of a capture, gravest first; the list is empty if there are none.
 
@@ -165,26 +168,28 @@ def flaws(
         The columns `FLAW_COLUMNS` of `bdpcap._core.Analysis.directions`, some rows at a time.
     halves
         The other way of each stream that is one way of a connection.
+    twins
+        Pairs of streams that are one connection, captured on both sides of a NAT.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
     affected: Counter[str] = Counter()
     payload = info.missed_bytes
-    ways = np.array(list(halves), dtype=np.int64)
+    ways, again = (np.array(list(of), dtype=np.int64) for of in (halves, (two for _, two in twins)))
     for piece in directions:
         columns = {name: np.asarray(values) for name, values in piece.items()}
         carried = columns["carried"] > 0
         payload += int(columns["payload_bytes"][carried].sum())
         # Of a flow without data in the capture, the acknowledgments show its payload.
         moved = np.where(carried, columns["payload_bytes"], columns["acked_bytes"] + columns["unseen_bytes"])
-        for code, rows in _affected(columns, ways).items():
+        for code, rows in _affected(columns, ways, again).items():
             if rows.any():
                 counts[code] += int(rows.sum())
                 affected[code] += int(moved[rows].sum(dtype=float))
                 frame = int(columns["first_frame"][rows].min())
                 first[code] = min(frame, first.get(code, frame))
     seen = Seen(
-        info, counts, affected, payload, sorted((one, two) for one, two in halves.items() if one < two)
+        info, counts, affected, payload, sorted((one, two) for one, two in halves.items() if one < two), twins
     )
     return [
         Flaw(one.code, count, one.sentence(seen), one.effect, one.is_grave(seen), first.get(one.code))
@@ -193,13 +198,19 @@ def flaws(
     ]
 
 
-def _affected(columns: Mapping[str, NDArray[Any]], ways: NDArray[np.int64]) -> dict[str, Bools]:
-    """Return for each flaw of flows which directions have it, by code; `ways` are streams that are halves."""
+def _affected(
+    columns: Mapping[str, NDArray[Any]], ways: NDArray[np.int64], again: NDArray[np.int64]
+) -> dict[str, Bools]:
+    """Return for each flaw of flows which directions have it, by code.
+
+    Halves are the streams `ways`, and connections that another stream has already are the streams `again`.
+    """
     carried = columns["carried"] > 0
     half = np.isin(columns["stream"], ways)
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
         "halves": carried & half,
+        "both-sides": carried & np.isin(columns["stream"], again),
         "no-acknowledgments": data_only(columns) & ~half,
         "no-data": acknowledgments_only(columns) & ~half,
         "data-missing": carried & (columns["unseen_bytes"] > 0),

@@ -99,7 +99,10 @@ _SILENT: Final = (
     "The SYNs reached the capture next to the server, and it did not answer: "
     "nothing listened there yet, or its queue of new connections was full (somaxconn)."
 )
-_ANSWERS_LOST: Final = "The server answered more than once: its answers were lost on the way to the client, or the client's to it."
+_ANSWERS_LOST: Final = (
+    "The server answered more than once: its answers were lost on the way to the client, "
+    "or the client's on the way back."
+)
 _QUEUE_OR_LOST: Final = (
     "The port opened other connections meanwhile: SYNs or answers were lost, "
     "or the server's queue of new connections was full (somaxconn)."

@@ -71,10 +71,12 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         return no_flows.sentence(capture)
     if not shown:
         return no_bulk(capture)
+    # A connection on both sides of a NAT is two streams, and carried its payload once.
+    flows = flows[~flows["stream"].isin([two for _, two in capture._contents.twins])]
     total = max(1, int(flows["payload_bytes"].sum()))
     # A limit that nobody here can lift is a limit still.
     well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
-    fine = pd.concat(well) if well else flows.iloc[:0]
+    fine = flows[flows.index.isin(pd.concat(well).index)] if well else flows.iloc[:0]
     rest_of = flows[bulk(flows)].drop(fine.index, errors="ignore")
     held = (
         rest_of["payload_bytes"]
