@@ -603,3 +603,56 @@ def test_both_syns_relate_two_ways_of_which_neither_acknowledges_data(skipped, p
     back = [p for p in outside if tcp_of(p).sport == SERVER.port]
     capture = analyse(sorted(way + back, key=lambda packet: packet.time_ns), tmp_path)
     assert len(capture._contents.halves) == 2 * pairs
+
+
+def placed(to_server_s, to_client_s, number, acknowledged_s=None):
+    """A connection of hosts of its own: the round trips from the capture to its server and to its client."""
+    text = f"""
+    {number} > S 0:0(0) win 64240 <mss 1460>
+    +{to_server_s} < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +{to_client_s} > . 1:1(0) ack 1 win 502
+    +.001 > P. 1:101(100) ack 1 win 502
+    +{acknowledged_s or to_server_s} < . 1:1(0) ack 101 win 500
+    """
+    client = Address(
+        f"192.0.2.{1 + number % 3 if (to_server_s, to_client_s) == NEAR_CLIENT else 100 + number}",
+        40_000 + number,
+    )
+    return scenario(text, client=client, server=Address(f"198.51.100.{number}", 80))
+
+
+NEAR_CLIENT, BETWEEN_BOTH, SHORT = (".02", ".0001"), (".01", ".01"), (".00004", ".00008", ".00001")
+
+
+@pytest.mark.parametrize(
+    ("connections", "said"),
+    [
+        ([NEAR_CLIENT], "captured next to 192.0.2.1."),
+        ([BETWEEN_BOTH, BETWEEN_BOTH], "captured between the ends."),
+        # What shows no place contradicts none.
+        (
+            [BETWEEN_BOTH, BETWEEN_BOTH, (".00001", ".00001")],
+            "captured between the ends (2 of 3 connections).",
+        ),
+        # The hosts take longer than the path.
+        ([NEAR_CLIENT, SHORT, SHORT], "captured next to 192.0.2.1 (1 of 3 connections)."),
+        ([SHORT, SHORT], "place of capture unknown."),
+        (
+            [NEAR_CLIENT, NEAR_CLIENT, NEAR_CLIENT],
+            "captured next to 192.0.2.1 (1), 192.0.2.2 (1), 192.0.2.3 (1).",
+        ),
+        (
+            [NEAR_CLIENT, NEAR_CLIENT, NEAR_CLIENT, BETWEEN_BOTH],
+            "captured next to 192.0.2.1 (1), 192.0.2.2 (1), 192.0.2.3 (1) and elsewhere (1).",
+        ),
+        (
+            [NEAR_CLIENT, BETWEEN_BOTH],
+            "place of capture differs: between the ends (1), near the sender (1).",
+        ),
+    ],
+)
+def test_the_place_of_a_capture_is_that_of_the_connections_that_show_one(connections, said, tmp_path):
+    packets = [
+        packet for number, how in enumerate(connections) for packet in placed(*how[:2], number, *how[2:])
+    ]
+    assert trust.line(analyse(packets, tmp_path)).endswith(said)

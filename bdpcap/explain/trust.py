@@ -13,6 +13,7 @@ from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
 from bdpcap.explain.once import once
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
+from bdpcap.tables.columns import floats
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -31,8 +32,17 @@ LARGEST_SCALE: Final = 1 << 14
 SCALES: Final = 5
 """Largest number of inferred window scales that are listed one by one."""
 
+HOSTS: Final = 3
+"""Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
+
 _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
+_PLACES: Final = {
+    "sender": "near the sender",
+    "receiver": "near the receiver",
+    "between": _BETWEEN,
+    "unknown": "at an unknown place",
+}
 
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
@@ -190,17 +200,11 @@ def _unscaled(capture: Capture) -> tuple[str, bool]:
 
 def _vantage(capture: Capture) -> str:
     """Return where streams were captured, by the larger flow of each; with counts if the places differ."""
-    names = {
-        "sender": "near the sender",
-        "receiver": "near the receiver",
-        "between": _BETWEEN,
-        "unknown": "at an unknown place",
-    }
     rows = _largest(capture)
     places = capture._contents.paths.of_carriers[rows]
     on_router = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
     seen = Counter(
-        f"on {machine}, the host of both ends" if machine else _ROUTER if router else names[place]
+        f"on {machine}, the host of both ends" if machine else _ROUTER if router else _PLACES[place]
         for machine, place, router in zip(
             _machines(capture, rows), places.tolist(), on_router.tolist(), strict=True
         )
@@ -237,32 +241,66 @@ def _captured(capture: Capture) -> str:
         return f"captured {_ROUTER}"
     if places == {"unknown"}:
         return "place of capture unknown"
-    place = capture._contents.paths.of_carriers[rows]
+    streams, place = flows["stream"][rows], capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     sending = flows["direction"][rows]
-    ends = 2 * flows["stream"][rows] + np.where(place == "receiver", 1 - sending, sending)
-    at_end = np.isin(place, ("sender", "receiver"))
-    near = list(map(host, capture._contents.streams.endpoints(ends[at_end])))
-    nearest, count = Counter(near).most_common(1)[0] if near else ("", 0)
-    # A connection that shows no place contradicts none.
-    if 2 * count <= np.count_nonzero(place != "unknown"):
-        return _apart(capture)
-    of_all = (
-        "" if count == len(rows) else f" ({units.count(count)} of {units.number(len(rows), 'connection')})"
-    )
-    ttls = capture._contents.streams.directions("ttl")["ttl"][ends[at_end]]
-    passed = [vantage.routers(ttl) for name, ttl in zip(near, ttls.tolist(), strict=True) if name == nearest]
+    ends = 2 * streams + np.where(place == "receiver", 1 - sending, sending)
+    # A connection that shows no place contradicts none, and one of a short round trip shows none for sure.
+    placed = place != "unknown"
+    for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
+        near = ends[shown & np.isin(place, ("sender", "receiver"))]
+        hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
+        if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
+            nearest, count = hosts[0]
+            return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(count, len(rows))}"
+    return _apart(capture, place[shown], hosts, len(rows))
+
+
+def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
+    """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it."""
+    ttls = capture._contents.streams.directions("ttl")["ttl"][ends].tolist()
+    names = map(host, capture._contents.streams.endpoints(ends))
+    passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
-    where = f"{units.number(routers, 'router')} from" if routers else "next to"
-    return f"captured {where} {nearest}{of_all}"
+    return f"{units.number(routers, 'router')} from" if routers else "next to"
 
 
-def _apart(capture: Capture) -> str:
-    """Return the places of a capture next to no host, or the host behind whose own delay it was taken."""
-    named = _vantage(capture)
-    if "," in named:
-        return f"place of capture differs: {named}"
-    return f"captured {(named == _BETWEEN and _delayed(capture)) or named}"
+def _of_all(count: int, connections: int) -> str:
+    return (
+        ""
+        if count == connections
+        else f" ({units.count(count)} of {units.number(connections, 'connection')})"
+    )
+
+
+def _is_short(capture: Capture, directions: np.ndarray) -> np.ndarray:
+    """Return which directions show no place for sure, as delays on the hosts may exceed the round trip."""
+    read = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns")
+    columns = capture._contents.streams.directions(*read)
+    sender, receiver, rtt = (floats(columns[name])[directions] for name in read)
+    whole = sender + receiver
+    # Without the round trips to both ends, the least one may be that to an end.
+    short: np.ndarray = np.isfinite(whole) & (np.fmin(whole, rtt) < vantage.SHORTEST_NS)
+    return short
+
+
+def _apart(capture: Capture, places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -> str:
+    """Return where a capture was taken that is next to no single host.
+
+    `places` are those of the connections that show one, `hosts` the hosts next to which some were captured.
+    """
+    if 2 * len(places) <= connections:
+        return "place of capture unknown"
+    elsewhere = len(places) - sum(count for _, count in hosts)
+    if len(hosts) <= HOSTS and 2 * elsewhere < len(places):
+        rest = f" and elsewhere ({units.count(elsewhere)})" if elsewhere else ""
+        return f"captured next to {_counts(dict(hosts))}{rest}"
+    kinds = Counter(_PLACES[place] for place in places.tolist())
+    if len(kinds) > 1:
+        return f"place of capture differs: {_counts(kinds)}"
+    (kind,) = kinds
+    where = (kind == _BETWEEN and _delayed(capture)) or kind
+    return f"captured {where}{_of_all(len(places), connections)}"
 
 
 @once
