@@ -78,9 +78,11 @@ class Flight(Concept):
 
     @field("yes")
     def opening(self) -> Bools:
-        """Is it slow start, or one of the first two rounds with a flight that fills the initial window?"""
-        first = (self.rounds.round <= 1) & (self.segments >= INITIAL_WINDOW - 1)
-        return self.doubling | first
+        """Is it slow start, or the first data, or one of the first two rounds, with a flight that fills the initial window?"""
+        rounds = self.rounds
+        sent = rounds.latest(np.where(rounds.sent_bytes > 0, rounds.round, np.nan))
+        first = (rounds.round <= 1) | np.isnan(rounds.shifted(sent, -1, np.nan))
+        return self.doubling | first & (self.segments >= INITIAL_WINDOW - 1)
 
     @field("yes")
     def whole(self) -> Bools:
