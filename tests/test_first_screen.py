@@ -196,6 +196,29 @@ def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
         assert (natures.nature(capture.flow(0, row["sender"])) is natures.TIMER) == is_timer
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_messages_that_nobody_asked_for_keep_nobody_waiting(asked):
+    # Answers of twelve segments, more than an initial window, each 20 ms after its request; then one 9 s later.
+    answer = 12 * 1460
+    talk = "".join(
+        f"+1   > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + answer * n} win 4096\n"
+        f"+.020 < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) ack {101 + 100 * n} win 500\n"
+        f"+.001 > . {101 + 100 * n}:{101 + 100 * n}(0) ack {1 + answer * (n + 1)} win 4096\n"
+        for n in range(3)
+    )
+    request = f"+.001 > P. 301:401(100) ack {1 + 3 * answer} win 4096\n" if asked else ""
+    acked = 401 if asked else 301
+    capture = analyzed(
+        talk
+        + request
+        + f"+9 < P. {1 + 3 * answer}:{1001 + 3 * answer}(1000) ack {acked} win 500\n"
+        + f"+.001 > . {acked}:{acked}(0) ack {1001 + 3 * answer} win 4096"
+    )
+    (server,) = (row["sender"] for row in capture.flows.to_dict("records") if row["sender"] != str(CLIENT))
+    kind = natures.nature(capture.flow(0, server))
+    assert (kind is not None and kind.title == "messages now and then") != asked
+
+
 def test_what_a_server_sends_later_makes_no_slow_answers():
     asks = "".join(
         f"+.002 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"

@@ -16,6 +16,7 @@ from bdpcap.diagnosis.natures import (
     slow_start,
     stopped,
     timer,
+    unasked,
 )
 from bdpcap.explain.once import once
 
@@ -59,6 +60,7 @@ _ALL: Final = (
     REQUESTS,
     short.NATURE,
     short.LITTLE,
+    unasked.NATURE,
 )
 """Natures, the gravest first: the first that holds is the flow's."""
 

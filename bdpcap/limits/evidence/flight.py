@@ -78,11 +78,12 @@ class Flight(Concept):
 
     @field("yes")
     def opening(self) -> Bools:
-        """Is it slow start, or the first data, or one of the first two rounds, with a flight that fills the initial window?"""
+        """Is it slow start, or the first data or the first two rounds, with a flight that fills the initial window?"""
         rounds = self.rounds
         sent = rounds.latest(np.where(rounds.sent_bytes > 0, rounds.round, np.nan))
         first = (rounds.round <= 1) | np.isnan(rounds.shifted(sent, -1, np.nan))
-        return self.doubling | first & (self.segments >= INITIAL_WINDOW - 1)
+        opening: Bools = self.doubling | first & (self.segments >= INITIAL_WINDOW - 1)
+        return opening
 
     @field("yes")
     def whole(self) -> Bools:
