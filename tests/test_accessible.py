@@ -133,6 +133,22 @@ def test_a_phone_needs_no_sideways_scroll(open_page, written):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_no_text_of_a_figure_is_cut_on_a_phone(open_page, written):
+    page = open_page(written)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    unfold(page)
+    for plot in page.locator(".plot, #plot").all():
+        plot.scroll_into_view_if_needed()
+        page.wait_for_timeout(300)
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot .main-svg text')].filter(one => {"
+        " const [own, whole] = [one, one.closest('.js-plotly-plot')].map(part => part.getBoundingClientRect());"
+        " return own.width && (own.left < whole.left - 1 || own.right > whole.right + 1); }).map(one => one.textContent)"
+    )
+    assert cut == []
+
+
 def test_print_is_as_wide_as_paper_and_dark_on_light(open_page, written):
     page = open_page(written, color_scheme="dark")
     page.emulate_media(media="print")

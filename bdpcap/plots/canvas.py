@@ -231,17 +231,21 @@ class Canvas:
         """Set the vertical axis, in a unit that suits ``high``; an axis that was drawn on before keeps its unit."""
         scales = units.scales(self.y_unit)
         fitting = [scale for scale in scales if high >= scale[0]]
-        titled = self.y_axis.get("title", {}).get("text")
-        used = [scale for scale in scales if titled == f"{self.y_title} ({scale[1]})"]
+        titled = self.y_axis.get("title", {}).get("text", "")
+        used = [scale for scale in scales if titled.endswith(f" ({scale[1]})")]
         self.size, self.unit = (used or fitting[-1:] or scales)[0]
         if used:
             low = min(low, self.y_axis["range"][0] * self.size)
             high = max(high, self.y_axis["range"][1] * self.size)
         self.top = high
         self.y_axis |= {
-            "title": {"text": f"{self.y_title} ({self.unit})", "standoff": 12},
+            "title": self.axis_title(self.y_title),
             "range": [low / self.size, high / self.size],
         }
+
+    def axis_title(self, name: str) -> dict[str, Any]:
+        """Return plotly's title of a vertical axis with the unit of the main axis."""
+        return {"text": f"{name} ({self.unit})", "standoff": 12}
 
     def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
         """Return a name for the legend, with the highest value if that lies above the vertical axis."""

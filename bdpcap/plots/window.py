@@ -128,10 +128,11 @@ def _usual_flight(canvas: Canvas, windows: Windows) -> float:
 
 
 def _scale_of_all(canvas: Canvas, windows: Windows, top: float) -> str:
-    """Add an axis up to `top` above the plot with the flight, coarsely; return its name."""
+    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Both get titles of their own."""
+    canvas.y_axis["title"] = canvas.axis_title("in flight")
     axis = canvas.lane(
         ALL,
-        title={"text": f"{Y_TITLE} ({canvas.unit})", "standoff": 12},
+        title=canvas.axis_title("window"),
         range=[0, top / canvas.size],
         nticks=4,
     )

@@ -29,6 +29,7 @@ _WIDTH: Final = 1000
 _PNG_SCALE: Final = 2
 
 _DRAW: Final = """const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);
+fitPhone(document.getElementById("plot"), layout);
 Plotly.newPlot("plot", data, layout, config).then((plot) => {
   const paint = () => Plotly.relayout(plot, theme());
   plot.on("plotly_relayout", (change) => follow(plot, change));

@@ -16,6 +16,25 @@ const theme = () => {
   };
 };
 
+// Fits a layout to a plot as narrow as on a phone, and returns whether it is: there the legend would cover the title, lines
+// are longer than the figure, and numbers on an axis are wider than their place.
+const fitPhone = (plot, layout) => {
+  if (plot.clientWidth >= 560) return false;
+  for (const [name, axis] of Object.entries(layout)) {
+    if (name.startsWith("xaxis") && axis.title?.text) [axis.title.text] = axis.title.text.split("<br>");
+    if (name.startsWith("yaxis")) axis.automargin = true;
+  }
+  // A letter may be written as an entity.
+  const broken = (line) => (line.match(/&\w+;|./gu) ?? []).map((letter, at) => (at && at % 44 === 0 ? `<br>${letter}` : letter)).join("");
+  const { title } = layout;
+  title.text = title.text.replaceAll(", ", ",<br>");
+  title.font = { ...title.font, size: 13 };
+  if (title.subtitle) title.subtitle.text = title.subtitle.text.split(/<br>|, |(?= → )/).map(broken).join("<br>");
+  layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
+  layout.margin = { ...layout.margin, l: 56 };
+  return true;
+};
+
 // Keeps as much room above a plot as its heading and its legend take at the width that it has.
 const fitHead = (plot) => {
   const fit = () => {

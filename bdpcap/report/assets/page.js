@@ -19,22 +19,12 @@
     }
   };
 
-  // On a phone the legend would cover the title, and the note on points is longer than the axis it stands below.
-  const fitted = (plot, layout) => {
-    if (plot.clientWidth >= 560) return layout;
-    for (const [name, axis] of Object.entries(layout)) {
-      if (name.startsWith("xaxis") && axis.title?.text) [axis.title.text] = axis.title.text.split("<br>");
-    }
-    layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
-    layout.margin = { ...layout.margin, l: 56 };
-    layout.height = 480;
-    return layout;
-  };
-
   const draw = (plot) => {
-    const { data, layout } = flows[plot.dataset.flow][plot.dataset.kind];
+    const { data, layout: own } = flows[plot.dataset.flow][plot.dataset.kind];
     // The figure's own range stays as it is: what is drawn changes its copy.
-    Plotly.newPlot(plot, data, fitted(plot, structuredClone(layout)), config).then(() => {
+    const layout = structuredClone(own);
+    if (fitPhone(plot, layout)) layout.height = 560;
+    Plotly.newPlot(plot, data, layout, config).then(() => {
       drawn.push(plot);
       fitHead(plot);
       plot.on("plotly_relayout", (change) => {
