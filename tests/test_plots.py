@@ -162,7 +162,7 @@ def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
     assert {trace.type for trace in figure.data} == {"scatter"}
     assert figure.layout.xaxis.title.text == "time since capture start (s)"
     assert figure.layout.yaxis.title.text in (
-        "data (kB)",
+        "in flight (kB)",
         "throughput (Mbit/s)",
         "RTT (ms)",
         "sequence number (kB)",
@@ -255,6 +255,12 @@ def test_a_flight_far_below_its_window_has_a_scale_of_its_own(flow_of):
     flight = flow.rtts["in_flight_max_bytes"] / KB
     assert flight.median() < low < flight.max() < flow.rtts["window_max_bytes"].max() / KB < high
     assert axis_tops(figure, "receive window") == [high]
+    titles = {
+        trace.name: figure.layout[trace.yaxis.replace("y", "yaxis")].title.text
+        for trace in figure.data
+        if trace.name == "receive window" or (trace.name == "in flight" and trace.showlegend is not False)
+    }
+    assert titles == {"receive window": "window (kB)", "in flight": "in flight (kB)"}
 
 
 @pytest.mark.parametrize("path", [SEED, SLOW], ids=lambda path: path.name)
@@ -262,6 +268,7 @@ def test_a_flight_that_fills_its_window_shares_its_scale(path, flow_of):
     figure = flow_of(path).plot("window")
     (top,) = axis_tops(figure, "in flight")
     assert axis_tops(figure, "receive window") == [top]
+    assert figure.layout.yaxis.title.text == "window, in flight (kB)"
 
 
 def test_what_was_sent_in_the_rounds_is_what_the_capture_holds(flow):
@@ -844,13 +851,13 @@ def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
 def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):
     figure = go.Figure()
     plots.figure(flow, "window", figure=figure)
-    assert figure.layout.yaxis.title.text == "data (kB)"
+    assert figure.layout.yaxis.title.text == "in flight (kB)"
     top = figure.layout.yaxis.range[1]
     big = flow_of(ROOT / "sample_captures" / "link_5_100ms_bloat.sender.pcap.zst")
     plots.figure(big, "sequence", start=0, figure=(other := go.Figure()))
     assert other.layout.yaxis.title.text.endswith("(MB)")
     plots.figure(big, "window", figure=figure)
-    assert figure.layout.yaxis.title.text == "data (kB)"
+    assert figure.layout.yaxis.title.text == "in flight (kB)"
     assert figure.layout.yaxis.range[1] >= top
     most = max(max(trace.y) for trace in figure.data if trace.name == "in flight")
     assert most == pytest.approx(big.events["in_flight_bytes"].max() / KB)

@@ -73,7 +73,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
                 mode="markers+text",
                 name=f"{int(str(number)) + 1}  {row['capture']} ({LIMIT_NAMES[limit]})",
                 text=[str(int(str(number)) + 1)],
-                textposition="bottom center",
+                textposition="middle right",
                 marker={
                     "size": 11,
                     "color": STATE_COLOURS[limit],

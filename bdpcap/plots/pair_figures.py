@@ -84,7 +84,7 @@ def views(flow: CommonFlow, columns: int = COLUMNS) -> Drawing:
     columns
         Number of time columns; every line keeps its extreme points in each.
     """
-    canvas = _canvas("In flight, seen from either end", "data", "B", flow, columns)
+    canvas = _canvas("In flight, seen from either end", "in flight", "B", flow, columns)
     own = flow.crossing
     rows = np.flatnonzero((own.passages.near != NONE) & (own.passages.far != NONE))
     rows = rows[np.argsort(own.near.time_ns[own.passages.near[rows]], kind="stable")]

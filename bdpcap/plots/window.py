@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bdpcap.plots.drawing import Drawing
 
 
-Y_TITLE: Final = "data"
+Y_TITLE: Final = "window, in flight"
 USUAL: Final = 0.95
 """Share of time columns in which the flight is at most its usual size; slow start of a long transfer takes fewer."""
 HEADROOM: Final = 1.5
@@ -128,7 +128,7 @@ def _usual_flight(canvas: Canvas, windows: Windows) -> float:
 
 
 def _scale_of_all(canvas: Canvas, windows: Windows, top: float) -> str:
-    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Both get titles of their own."""
+    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Both are titled by what they show."""
     canvas.y_axis["title"] = canvas.axis_title("in flight")
     axis = canvas.lane(
         ALL,

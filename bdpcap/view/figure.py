@@ -122,7 +122,9 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
     events, number = shown(seen, span)
 
     def limits(canvas: Canvas) -> None:
-        canvas.y_axis |= {"range": [-1, 1], "visible": False}
+        canvas.y_axis |= {
+            "range": [-1, 1], "showticklabels": False, "showgrid": False, "title": {"text": "limit", "standoff": 12},
+        }  # fmt: skip
         rounds = flow.rtts[canvas.rounds(flow.rtts)]
         ribbon.add(canvas, stripes(rounds, _STRIPES, merged=False), canvas.y)
 

@@ -27,10 +27,10 @@ const fitPhone = (plot, layout) => {
   // A letter may be written as an entity.
   const broken = (line) => (line.match(/&\w+;|./gu) ?? []).map((letter, at) => (at && at % 44 === 0 ? `<br>${letter}` : letter)).join("");
   const { title } = layout;
-  title.text = title.text.replaceAll(", ", ",<br>");
+  [title.text] = title.text.split(", ");
   title.font = { ...title.font, size: 13 };
   if (title.subtitle) title.subtitle.text = title.subtitle.text.split(/<br>|, |(?= → )/).map(broken).join("<br>");
-  layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
+  if (layout.legend?.y > 0) layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
   layout.margin = { ...layout.margin, l: 56 };
   return true;
 };
