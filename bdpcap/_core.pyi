@@ -10,8 +10,9 @@ from bdpcap.tables.cells import Cells
 
 _Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
-_Whole: TypeAlias = tuple[int | None, int, Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
-_Steps: TypeAlias = tuple[int, int, int | None]
+_Recordings: TypeAlias = Sequence[tuple[int, int]]
+_Whole: TypeAlias = tuple[int | None, _Recordings, Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
+_File: TypeAlias = tuple[tuple[int, int, int, int], int, tuple[int, int, int | None], int]
 
 __all__ = [
     "BUDGET",
@@ -39,9 +40,9 @@ __all__ = [
     "median_around",
     "medians",
     "percentiles",
+    "recordings",
     "somewhere",
     "sums",
-    "tick_ns",
 ]
 
 __version__: Final[str]
@@ -132,7 +133,7 @@ class Analysis:
         pieces
             The pieces that are not empty, in the order of their files.
         whole
-            Facts of the whole capture: the time of its first frame, the clock's tick, the number of frames by link type.
+            Facts of the whole capture: the time of its first frame, its `recordings`, the number of frames by link type.
             The last entry holds, for each piece, the number of frames in the files before its own. With it comes the
             time of the last frame in those files.
         scales
@@ -169,13 +170,13 @@ class Analysis:
     def paths(self) -> dict[str, Any]:
         """Return which flows share a path, the path's min RTT, and the bytes that each flow delivered in each round.
 
-        A path leads from one host to another and has a number; streams that consist of SYNs only have path 0.
+        A path leads from one host to another in one recording, and has a number. Streams of SYNs alone have path 0.
 
         - ``of_streams`` and ``of_datagrams``: the path of each row of `directions` and of `datagrams`.
         - ``rtt_ns``: the min RTT of each path.
         - ``row``, ``start_ns``, ``end_ns`` and ``delivered_bytes``: the rounds of flows that share their path with
           others; ``row`` is the row of `directions`.
-        - ``last_ns``: the end of the last round.
+        - ``last_ns``: for each path the end of the last round in its recording.
         - ``rounds``: the number of rounds of all flows.
         """
     def take_turns(self) -> dict[str, np.ndarray]:
@@ -209,6 +210,11 @@ class Analysis:
         """Return the first frame of every stream, also of streams that only ICMP messages quote.
 
         The array is empty unless the pass was begun by `of_pieces`.
+        """
+    def recordings(self) -> _Recordings:
+        """Return begin and tick of each recording in nanoseconds: of files that follow one another, if rotated.
+
+        A recording begins where no frame came for longer than between any two frames of a file.
         """
     def damages(self) -> list[tuple[str, int, int, str]]:
         """Return where captures broke: file, frame, offset in bytes, reason."""
@@ -334,7 +340,8 @@ class Pieces:
         - ``frames``: the number of frames.
         - ``first_ns`` and ``last_ns``: the times of the earliest and of the latest frame.
         - ``opened_ns`` and ``closed_ns``: the times of the first and of the last frame in the file that have one.
-        - ``steps``: the argument of `tick_ns`.
+        - ``longest_gap_ns``: the longest time from a frame to the next.
+        - ``steps``: the number of frames at the time of the frame before, and of later ones, with the least time to one.
         - ``unit_ns``: the coarsest unit of the times.
         - ``link_types``: the number of frames by LINKTYPE_ value.
         - ``damages``: where the file broke, as `Analysis.damages` returns it.
@@ -369,14 +376,14 @@ def csv_lines(columns: Sequence[Cells], written: Callable[[str], str]) -> bytes:
     marks without a meaning in CSV, spreadsheets and terminals are written unchanged.
     """
 
-def tick_ns(steps: Sequence[_Steps]) -> int:
-    """Return the step of a capture's clock in nanoseconds, 0 where the times do not show it.
+def recordings(files: Sequence[_File]) -> _Recordings:
+    """Return begin and tick of each recording, as `Analysis.recordings` does.
 
     Parameters
     ----------
-    steps
-        One entry for each file, and one for each change from a file to the next. Its values: frames at the same
-        time as the frame before, frames at a later time, and the least step to a later time.
+    files
+        An entry for each file with frames, in the order of reading, from `Pieces.counts`. It has ``opened_ns``,
+        ``closed_ns``, ``first_ns`` and ``last_ns`` together, then ``longest_gap_ns``, ``steps`` and ``unit_ns``.
     """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:

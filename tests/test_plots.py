@@ -293,7 +293,7 @@ def test_a_rate_is_that_of_a_round_trip_and_of_ten_ticks_at_least(tick_ns, lasti
     flow = SimpleNamespace(
         rtts=pd.DataFrame({"start_ns": ends - 1_000_000 * np.array(lasting_ms), "end_ns": ends}),
         summary={"rtt_min_ns": 20_000_000},
-        capture=SimpleNamespace(info=SimpleNamespace(tick_ns=tick_ns)),
+        _counts={"tick_ns": tick_ns},
     )
     assert Spans(flow).bps(np.full(len(ends), 1000.0)) / 1e6 == pytest.approx(mbps)
 

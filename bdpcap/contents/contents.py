@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -93,7 +94,7 @@ class Contents:
         self.scales: Final = list(scales)
         self.has_exchanges: Final = not summarized
         self._udp = core_pass.named(core.datagrams(), pseudonyms)
-        self.streams: Final = Streams(core, self.info.tick_ns, pseudonyms)
+        self.streams: Final = Streams(core, (whole and whole.tick_ns) or 0, pseudonyms)
         self.systems: Final = Systems(core, self.streams)
         self.paths: Final = Paths(core, self.streams, whole)
         self.files: Final = Files(core, sources, self.info.files, pseudonyms, kept=events is not None)
@@ -129,6 +130,15 @@ class Contents:
     def refusals(self) -> list[Refused]:
         """The packets that ICMP error messages quote, in the order of their first messages."""
         return refused(self._core.refusals(), self.pseudonyms)
+
+    @cached_property
+    def _begins_ns(self) -> list[int]:
+        return [begin_ns for begin_ns, _ in self._core.recordings()]
+
+    def begin_ns(self, time_ns: int) -> int:
+        """Return when the recording began that holds a time: the earliest frame of the files that follow one another."""
+        begun = bisect_right(self._begins_ns, time_ns)
+        return self._begins_ns[max(0, begun - 1)] if self._begins_ns else time_ns
 
     @cached_property
     def quality(self) -> list[Flaw]:
@@ -187,7 +197,7 @@ class Contents:
         scales = {scale.direction: scale.shift for scale in self.scales if scale.stream == stream}
         return Whole(
             tick_ns=self.info.tick_ns,
-            end_ns=int(self.paths.columns["last_ns"]),
+            end_ns=int(self.paths.columns["last_ns"][self.paths.columns["of_streams"][2 * stream]]),
             dropped=self.info.capture_drops,
             rtt_ns=_pair(None if rtt_ns == _core.NULL else int(rtt_ns) for rtt_ns in rtts_ns),
             sender_side_ns=_pair(int(side_ns) if np.isfinite(side_ns) else None for side_ns in sides_ns),

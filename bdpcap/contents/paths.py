@@ -30,7 +30,7 @@ class Paths:
         """The columns of `bdpcap._core.Analysis.paths`."""
         paths = self._core.paths()
         if self._whole is not None:
-            paths["last_ns"] = max(paths["last_ns"], self._whole.end_ns or 0)
+            paths["last_ns"] = np.maximum(paths["last_ns"], self._whole.end_ns or 0)
             for path, known_ns in zip(paths["of_streams"], self._whole.rtt_ns, strict=True):
                 if known_ns is not None:
                     own_ns = paths["rtt_ns"][path]

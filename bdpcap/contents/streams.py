@@ -32,15 +32,16 @@ FIN_SEEN: Final = 16
 class Streams:
     """Columns about both directions of every stream. Each call builds them again, since all of many take much memory."""
 
-    def __init__(self, core: _core.Analysis, tick_ns: int, pseudonyms: Pseudonyms | None) -> None:
+    def __init__(self, core: _core.Analysis, least_tick_ns: int, pseudonyms: Pseudonyms | None) -> None:
+        """Take the pass, and the tick of the clock in a capture of which this is an excerpt, 0 for none."""
         self._core = core
-        self._tick_ns = tick_ns
+        self._least_tick_ns = least_tick_ns
         self._pseudonyms = pseudonyms
 
     def named(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Return the core's columns with the capture's clock, and with pseudonyms if there are any."""
         if "tick_ns" in columns:
-            columns["tick_ns"] = np.full(len(columns["tick_ns"]), self._tick_ns)
+            columns["tick_ns"] = np.maximum(columns["tick_ns"], self._least_tick_ns)
         return core_pass.named(columns, self._pseudonyms)
 
     def directions(self, *names: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bdpcap.words.endpoints import same_way
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Sharing", "sharing", "together_bps"]
+__all__ = ["Sharing", "beside", "sharing", "together_bps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,13 @@ def together_bps(flows: pd.DataFrame) -> float:
     return float(rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns))
 
 
+def beside(flows: pd.DataFrame, flow: pd.Series) -> pd.DataFrame:
+    """Return the rows with ``start_ns`` and ``end_ns`` that go the way of a flow, in a time in which it ran."""
+    met = (flows["start_ns"] < flow["end_ns"]) & (flows["end_ns"] > flow["start_ns"])
+    found: pd.DataFrame = flows[same_way(flows, flow) & met]
+    return found
+
+
 def sharing(
     summary: pd.Series, datagrams: pd.DataFrame, link_rate_bps: float | None = None
 ) -> Sharing | None:
@@ -73,22 +80,21 @@ def sharing(
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
     if datagrams.empty or end_ns <= start_ns or summary["payload_bytes"] == 0:
         return None
-    met = (datagrams["start_ns"] < end_ns) & (datagrams["end_ns"] > start_ns)
-    beside = datagrams[same_way(datagrams, summary) & met]
-    if beside.empty:
+    others = beside(datagrams, summary)
+    if others.empty:
         return None
-    starts, ends = _float(beside["start_ns"]), _float(beside["end_ns"])
+    starts, ends = _float(others["start_ns"]), _float(others["end_ns"])
     together_ns = np.minimum(ends, end_ns) - np.maximum(starts, start_ns)
-    part = np.divide(together_ns, ends - starts, out=np.ones(len(beside)), where=ends > starts)
+    part = np.divide(together_ns, ends - starts, out=np.ones(len(others)), where=ends > starts)
     lasted_ns = end_ns - start_ns
-    udp_bps = float(rates.of_bytes((_float(beside["payload_bytes"]) * part).sum(), lasted_ns))
+    udp_bps = float(rates.of_bytes((_float(others["payload_bytes"]) * part).sum(), lasted_ns))
     tcp_bps = float(rates.of_bytes(float(summary["payload_bytes"]), lasted_ns))
     shown = summary["capacity_bps"]
     capacity_bps = link_rate_bps
     if capacity_bps is None and pd.notna(shown) and shown >= udp_bps + tcp_bps:
         capacity_bps = float(shown)
-    lost = beside["lost"].dropna()
-    return Sharing(len(beside), udp_bps, tcp_bps, capacity_bps, int(lost.sum()) if len(lost) else None)
+    lost = others["lost"].dropna()
+    return Sharing(len(others), udp_bps, tcp_bps, capacity_bps, int(lost.sum()) if len(lost) else None)
 
 
 def _float(column: pd.Series) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from bdpcap.read.filter import compile_filter
 from bdpcap.report import ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -80,8 +80,8 @@ class Bucket:
     """The dataset that has the pieces."""
     first_ns: int | None
     """Time of the set's earliest frame; None without one."""
-    tick_ns: int
-    """Resolution of the set's clock in nanoseconds; 0 where unknown."""
+    recordings: tuple[tuple[int, int], ...]
+    """Begin of each recording of the set, and resolution of its clock, in nanoseconds."""
     link_types: tuple[tuple[int, int], ...]
     """Frames of the set by link type."""
     before: tuple[tuple[int, int], ...]
@@ -98,7 +98,7 @@ class Bucket:
         dataset = Dataset(self.out)
         core = _core.Analysis.of_pieces(
             [cast("BinaryIO", _Piece(dataset, *place)) for place in self.places],
-            (self.first_ns, self.tick_ns, self.link_types, self.before),
+            (self.first_ns, self.recordings, self.link_types, self.before),
             {(one.first_frame, one.direction): one.shift for one in scales},
         )
         while core.advance(core_pass.STEP):
@@ -132,25 +132,27 @@ def combine(members: Sequence[Member], out: str) -> tuple[list[Member], list[Buc
     ordered = sorted(members, key=lambda one: int(one.counts["place"]))
     counts = [one.counts for one in ordered]
     link_types: Counter[int] = Counter()
-    steps, before, frames, latest = [], [], 0, None
+    before, frames, latest = [], 0, None
     for one in counts:
         before.append((frames, _core.NULL if latest is None else latest))
-        if latest is not None and one["opened_ns"] is not None:
-            step = one["opened_ns"] - latest
-            steps.append((int(step == 0), int(step > 0), step if step > 0 else None))
-        steps.append(one["steps"])
         frames += one["frames"]
         latest = latest if one["closed_ns"] is None else one["closed_ns"]
         link_types.update(dict(one["link_types"]))
     first_ns = min((one["first_ns"] for one in counts if one["first_ns"] is not None), default=None)
-    tick_ns = max(_core.tick_ns(steps), *(int(one["unit_ns"]) for one in counts))
+    recordings = tuple(_core.recordings([_times(one) for one in counts if one["first_ns"] is not None]))
     buckets = []
     for spans in zip(*(pairwise(one.ends) for one in ordered), strict=True):
         filled = [place for place, (start, end) in enumerate(spans) if end > start]
         places = tuple((ordered[place].stored, *spans[place]) for place in filled)
         before_each = tuple(before[place] for place in filled)
-        buckets.append(Bucket(out, first_ns, tick_ns, tuple(link_types.items()), before_each, places))
+        buckets.append(Bucket(out, first_ns, recordings, tuple(link_types.items()), before_each, places))
     return ordered, [one for one in buckets if one.places] or buckets[:1]
+
+
+def _times(counts: Mapping[str, Any]) -> Any:
+    """Return the times of a file as `bdpcap._core.recordings` takes them."""
+    ends = tuple(counts[name] for name in ("opened_ns", "closed_ns", "first_ns", "last_ns"))
+    return ends, counts["longest_gap_ns"], counts["steps"], counts["unit_ns"]
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Classification:
         self._core, self._named, self._places, self._counters = core, named, places, counters
         self._path = paths["of_streams"]
         self._rtt_ns = floats(paths["rtt_ns"])
-        self._end_ns = paths["last_ns"]
+        self._end_ns = floats(paths["last_ns"])
         self.few: Final[bool] = max(paths["rounds"], len(self._path) // DIRECTIONS) <= BLOCK
         """Whether all streams are classified together, once: the streams and their rounds fit one block."""
         self._shared_rows = paths["row"]
@@ -130,7 +130,7 @@ class Classification:
             flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],
             needless=(flows["spurious_retransmits"] >= flows["retransmits"])[flow],
             tick_ns=floats(flows["tick_ns"])[flow],
-            capture_end_ns=np.full(len(flow), self._end_ns, dtype=np.float64),
+            capture_end_ns=self._end_ns[path],
         )
         all_rounds = Rounds(rounds, flow)
         counted = None if self._counters is None else self._counters(flows, all_rounds)

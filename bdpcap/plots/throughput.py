@@ -60,7 +60,9 @@ class Spans:
     def __init__(self, flow: Flow) -> None:
         lasting_ns = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy(np.int64)
         trip_ns = flow.summary["rtt_min_ns"]
-        self._least_ns = max(0 if pd.isna(trip_ns) else int(trip_ns), FINE_TICKS * flow.capture.info.tick_ns)
+        self._least_ns = max(
+            0 if pd.isna(trip_ns) else int(trip_ns), FINE_TICKS * int(flow._counts["tick_ns"])
+        )
         self._of = np.array(list(self._numbered(lasting_ns.tolist())), dtype=np.int64)
         self._lasting_ns = np.maximum(np.bincount(self._of, lasting_ns), self._least_ns)
 

@@ -10,10 +10,10 @@ import pandas as pd
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
-from bdpcap.explain.sharing import together_bps
+from bdpcap.explain.sharing import beside, together_bps
 from bdpcap.report.part import part
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, same_way
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +91,9 @@ def has_place(flow: Flow) -> bool:
 
 
 def on_path(flow: Flow) -> pd.DataFrame:
-    """Return the rows of the ``flows`` table that carried enough data between the hosts of a flow, in its direction."""
+    """Return the rows of the ``flows`` table that carried enough data on the way of a flow, while it ran."""
     flows = flow.capture.flows
-    flows = flows[bulk(flows)]
-    return flows[same_way(flows, flow.summary)]
+    return beside(flows[bulk(flows)], flow.summary)
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:

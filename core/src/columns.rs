@@ -1,6 +1,7 @@
 //! # Columns
 //! Converts rows to named columns, the form in which the core returns results.
 
+use crate::capture::{Recording, recording_at};
 use crate::decode::{Endpoint, Layer, Marks, Path, Refusal};
 use crate::track::row::row;
 use crate::track::{
@@ -188,7 +189,7 @@ impl<T: Hash + Eq + ToString> Texts<T> {
 #[must_use]
 pub fn directions(
     table: &Shards,
-    tick_ns: i64,
+    recordings: &[Recording],
     streams: Range<usize>,
     wanted: impl Fn(&str) -> bool,
 ) -> Columns {
@@ -225,7 +226,11 @@ pub fn directions(
         .collect();
     columns.extend(transposed::<Summary, _>(rows(), wanted, 0));
     if ticks {
-        columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
+        let tick_ns = |row: Summary| {
+            let of = recordings.get(recording_at(recordings, row.start_ns));
+            of.map_or(1, |one| one.tick_ns)
+        };
+        columns.push(("tick_ns", Column::I64(rows().map(tick_ns).collect())));
     }
     columns
 }

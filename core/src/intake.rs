@@ -2,7 +2,7 @@
 //! Reads captures one after the other, and filters and decodes their frames.
 
 use crate::budget::Budget;
-use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
+use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Recording, Times, recordings};
 use crate::decode::{self, Packet, Path, Quoted, Undecoded};
 use crate::filter::Program;
 use crate::source::{Source, Stop, in_order};
@@ -68,8 +68,8 @@ impl Counts {
 pub struct WholeCapture {
     /// Time of the earliest frame in ns since the epoch.
     pub first_ns: Option<i64>,
-    /// Resolution of the timestamps, in ns; see [`Intake::tick_ns`].
-    pub tick_ns: i64,
+    /// Its recordings; see [`recordings`].
+    pub recordings: Vec<Recording>,
     /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
     /// For each source, the number of frames that precede it in the whole capture, and the time of the last of them.
@@ -187,12 +187,28 @@ impl Intake {
         self.whole.as_ref().map_or_else(counted, |it| it.first_ns)
     }
 
-    /// Returns the resolution of the whole capture's timestamps in ns: their unit, or the coarser step of their clock
-    /// (see [`crate::capture::Ticks::tick_ns`]).
+    /// Returns the recordings of the whole capture, as far as it was read.
+    #[must_use]
+    pub fn recordings(&self) -> Vec<Recording> {
+        if let Some(whole) = &self.whole {
+            return whole.recordings.clone();
+        }
+        let read = self
+            .captures
+            .iter()
+            .map(|(_, info)| (info.times, info.unit_ns()));
+        let here = self
+            .reader
+            .iter()
+            .map(|reader| (self.times, reader.info().unit_ns()));
+        recordings(&read.chain(here).collect::<Vec<_>>())
+    }
+
+    /// Returns the resolution of the whole capture's timestamps in ns: that of the recording with the coarsest clock.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
-        let counted = || self.times().ticks.tick_ns().max(self.unit_ns());
-        self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
+        let ticks = self.recordings().iter().map(|one| one.tick_ns).max();
+        ticks.unwrap_or_else(|| self.unit_ns())
     }
 
     /// Returns the coarsest unit of the timestamps read so far, in ns.

@@ -2,6 +2,7 @@
 //! Quantities that the flows from one host to another share: the min RTT that any of them measured, and the bytes that
 //! each delivered in each round.
 
+use crate::capture::{Recording, recording_at};
 use crate::threads;
 use crate::track::{DatagramFlow, NULL, Round, Shards};
 use hashbrown::HashTable;
@@ -35,17 +36,29 @@ pub struct Paths {
     pub rtt_ns: Vec<i64>,
     /// Rounds of flows that share their path with other flows.
     pub shared: Deliveries,
-    /// Time at which the last round of all flows ended, in ns since the epoch; 0 without a round.
-    pub end_ns: i64,
+    /// For each path the time at which the last round of all flows of its recording ended, in ns since the epoch; 0
+    /// without a round.
+    pub end_ns: Vec<i64>,
     /// Number of rounds of all flows.
     pub rounds: usize,
 }
 
 impl Paths {
-    /// Finds the paths of a capture that was read to its end.
+    /// Finds the paths of a capture that was read to its end. Flows of two recordings share none.
     #[must_use]
-    pub fn of(table: &Shards, datagrams: &[DatagramFlow]) -> Self {
-        let (of_streams, of_datagrams) = path_numbers(table, datagrams);
+    pub fn of(table: &Shards, datagrams: &[DatagramFlow], recordings: &[Recording]) -> Self {
+        let recording = |row: usize| {
+            // Most captures are one recording.
+            if recordings.len() < 2 {
+                return 0;
+            }
+            let start_ns = match row.checked_sub(2 * table.len()) {
+                None => table.summaries(row / 2).2[row % 2].start_ns,
+                Some(flow) => datagrams[flow].start_ns,
+            };
+            recording_at(recordings, start_ns)
+        };
+        let (of_streams, of_datagrams, first_rows) = path_numbers(table, datagrams, recording);
         let number = of_streams.iter().chain(&of_datagrams).max();
         let mut flows = vec![0_u32; number.map_or(0, |&most| most as usize + 1)];
         for &path in of_streams.iter().chain(&of_datagrams) {
@@ -56,17 +69,25 @@ impl Paths {
             of_streams,
             of_datagrams,
             shared: Deliveries::default(),
-            end_ns: 0,
+            end_ns: Vec::new(),
             rounds: 0,
         };
         let counted = threads::each(parts(table.len()), |streams| {
-            Part::of(table, streams, &paths.of_streams, &flows)
+            Part::of(table, streams, &paths.of_streams, &flows, &recording)
         });
         let mut to_receiver = Vec::new();
+        let mut ends_ns = vec![0; recordings.len().max(1)];
         for part in counted {
             to_receiver.extend_from_slice(&part.to_receiver_ns);
+            for (all, own) in ends_ns.iter_mut().zip(&part.ends_ns) {
+                *all = (*all).max(*own);
+            }
             paths.add(part);
         }
+        // Streams of path 0 have no rounds.
+        let end_of = |&row: &usize| ends_ns[recording(row)];
+        let followed = first_rows.iter().skip(1).map(end_of);
+        paths.end_ns = std::iter::once(0).chain(followed).collect();
         to_receiver.retain(|&(path, _)| paths.rtt_ns[path as usize] == NULL);
         paths.add_rtts(to_receiver);
         paths
@@ -86,7 +107,6 @@ impl Paths {
         self.shared.end_ns.extend(part.shared.end_ns);
         let delivered = part.shared.delivered_bytes;
         self.shared.delivered_bytes.extend(delivered);
-        self.end_ns = self.end_ns.max(part.end_ns);
         self.rounds += part.rounds;
     }
 }
@@ -99,22 +119,29 @@ struct Part {
     /// Path and min RTT of each flow without a round trip to its sender, on a path that it shares.
     to_receiver_ns: Vec<(u32, i64)>,
     shared: Deliveries,
-    end_ns: i64,
+    /// Time at which the last round of each recording ended, as far as there are any.
+    ends_ns: Vec<i64>,
     rounds: usize,
 }
 
 impl Part {
-    fn of(table: &Shards, streams: Range<usize>, paths: &[u32], flows: &[u32]) -> Self {
+    fn of(
+        table: &Shards,
+        streams: Range<usize>,
+        paths: &[u32],
+        flows: &[u32],
+        recording: &impl Fn(usize) -> usize,
+    ) -> Self {
         let mut part = Self::default();
         for stream in streams {
             for from in [0, 1] {
                 let row = 2 * stream + from;
                 let path = paths[row];
                 let shared = flows[path as usize] > 1;
-                let (mut least, mut last) = (NULL, None);
+                let (mut least, mut last, mut end_ns) = (NULL, None, 0);
                 for round in table.rounds(stream, from) {
                     part.rounds += 1;
-                    part.end_ns = part.end_ns.max(round.end_ns);
+                    end_ns = round.end_ns.max(end_ns);
                     least = lesser(least, round.flow_rtt_min_ns);
                     if shared {
                         part.shared.add(row, &round);
@@ -122,6 +149,7 @@ impl Part {
                     last = Some(round.flow_rtt_min_ns);
                 }
                 let Some(last) = last else { continue };
+                part.add_end(recording(row), end_ns);
                 let summary = || table.summaries(stream).2[from];
                 let rtt_ns = min_rtt_ns(last, least, || summary().initial_rtt_ns);
                 let partial = shared && rtt_ns != NULL && summary().sender_side_ns == NULL;
@@ -134,6 +162,13 @@ impl Part {
             }
         }
         part
+    }
+
+    fn add_end(&mut self, recording: usize, end_ns: i64) {
+        if self.ends_ns.len() <= recording {
+            self.ends_ns.resize(recording + 1, 0);
+        }
+        self.ends_ns[recording] = self.ends_ns[recording].max(end_ns);
     }
 }
 
@@ -178,24 +213,30 @@ fn parts(streams: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Numbers the paths from host to host: returns the path of each direction of each stream, and of each UDP flow.
-/// Streams of which no more than a SYN was captured get path 0, since a port scan has millions of them.
-fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
+/// Numbers the paths from host to host in each recording. Returns the path of each direction of each stream, the path of
+/// each UDP flow, and a row of each path. Streams of which no more than a SYN was captured get path 0, since a port scan has
+/// millions of them.
+fn path_numbers(
+    table: &Shards,
+    datagrams: &[DatagramFlow],
+    recording: impl Fn(usize) -> usize,
+) -> (Vec<u32>, Vec<u32>, Vec<usize>) {
     let rows = 2 * table.len();
-    let hosts = |row: usize| match row.checked_sub(rows) {
+    let key = |row: usize| match row.checked_sub(rows) {
         None => {
             let ends = table.ends(row / 2);
-            (ends[row % 2].address, ends[1 - row % 2].address)
+            let (own, other) = (ends[row % 2].address, ends[1 - row % 2].address);
+            (own, other, recording(row))
         }
         Some(flow) => {
             let flow = &datagrams[flow];
-            (flow.sender.address, flow.receiver.address)
+            (flow.sender.address, flow.receiver.address, recording(row))
         }
     };
     let is_followed = |row: &usize| *row >= rows || table.has_more_than_syn(row / 2);
     let all = 0..rows + datagrams.len();
     let hashes = foldhash::fast::RandomState::default();
-    // There may be as many paths as rows, so the table has no addresses but the number of each path. Its first row has them.
+    // There may be as many paths as rows, so the table has no keys but the number of each path. Its first row has the key.
     let room = all.clone().filter(is_followed).count();
     let mut numbers = HashTable::<u32>::with_capacity(room);
     let mut first_rows = vec![0];
@@ -203,11 +244,11 @@ fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u3
         if !is_followed(&row) {
             return 0;
         }
-        let ends = hosts(row);
-        let is_same = |&path: &u32| hosts(first_rows[path as usize]) == ends;
+        let own = key(row);
+        let is_same = |&path: &u32| key(first_rows[path as usize]) == own;
         let next = first_rows.len() as u32;
-        let hash = hashes.hash_one(ends);
-        let rehash = |&path: &u32| hashes.hash_one(hosts(first_rows[path as usize]));
+        let hash = hashes.hash_one(own);
+        let rehash = |&path: &u32| hashes.hash_one(key(first_rows[path as usize]));
         match numbers.entry(hash, is_same, rehash) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
@@ -219,5 +260,5 @@ fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u3
     };
     let of_streams = (0..rows).map(&mut number).collect();
     let of_datagrams = (rows..all.end).map(number).collect();
-    (of_streams, of_datagrams)
+    (of_streams, of_datagrams, first_rows)
 }

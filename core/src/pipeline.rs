@@ -2,7 +2,7 @@
 //! Reads captures through the filter and the decoder into tables of connections, some thousand frames at a time.
 
 use crate::budget::Budget;
-use crate::capture::{CaptureError, CaptureInfo, Frame, Times};
+use crate::capture::{CaptureError, CaptureInfo, Frame, Recording, Times};
 use crate::decode::{Packet, Path, Tcp};
 use crate::intake::Intake;
 use crate::source::Source;
@@ -180,6 +180,12 @@ impl Pipeline {
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
         self.intake.tick_ns()
+    }
+
+    /// Returns the recordings; for pieces, those of the whole capture.
+    #[must_use]
+    pub fn recordings(&self) -> Vec<Recording> {
+        self.intake.recordings()
     }
 
     /// Returns the number of frames of each link type; for pieces, in the whole capture.

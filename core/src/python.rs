@@ -117,7 +117,12 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
 }
 
 /// The fields of a [`pipeline::WholeCapture`], in their order.
-type WholeCapture = (Option<i64>, i64, Vec<(u32, u64)>, Vec<(u64, i64)>);
+type WholeCapture = (
+    Option<i64>,
+    Vec<(i64, i64)>,
+    Vec<(u32, u64)>,
+    Vec<(u64, i64)>,
+);
 
 /// Returns a function that checks whether a column is among `names`; without `names` all columns are.
 fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
@@ -195,10 +200,10 @@ impl Analysis {
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
         let sources = all_sources(&pieces, &interrupt)?;
-        let (first_ns, tick_ns, link_types, before) = whole;
+        let (first_ns, recordings, link_types, before) = whole;
         let whole = pipeline::WholeCapture {
             first_ns,
-            tick_ns,
+            recordings: pieces::recordings_of(recordings),
             link_types,
             before: before.into(),
         };
@@ -271,8 +276,9 @@ impl Analysis {
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let paths = py.detach(|| {
             let mut pipeline = self.pipeline();
+            let recordings = pipeline.recordings();
             let (table, datagrams) = pipeline.table_and_datagrams();
-            Paths::of(table, datagrams.flows())
+            Paths::of(table, datagrams.flows(), &recordings)
         });
         let dict = PyDict::new(py);
         dict.set_item("of_streams", paths.of_streams.into_pyarray(py))?;
@@ -283,7 +289,7 @@ impl Analysis {
         dict.set_item("end_ns", paths.shared.end_ns.into_pyarray(py))?;
         let delivered = paths.shared.delivered_bytes;
         dict.set_item("delivered_bytes", delivered.into_pyarray(py))?;
-        dict.set_item("last_ns", paths.end_ns)?;
+        dict.set_item("last_ns", paths.end_ns.into_pyarray(py))?;
         dict.set_item("rounds", paths.rounds)?;
         Ok(dict)
     }
@@ -298,11 +304,11 @@ impl Analysis {
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = py.detach(|| {
             let mut pipeline = self.pipeline();
-            let tick_ns = pipeline.tick_ns();
+            let recordings = pipeline.recordings();
             let table = pipeline.table();
             columns::directions(
                 table,
-                tick_ns,
+                &recordings,
                 streams(table, first, count),
                 wanted(names.as_deref()),
             )
@@ -348,6 +354,11 @@ impl Analysis {
 
     fn damages(&self) -> Vec<(String, u64, u64, String)> {
         places(self.pipeline().damages())
+    }
+
+    fn recordings(&self) -> Vec<(i64, i64)> {
+        let all = self.pipeline().recordings();
+        all.iter().map(|one| (one.begin_ns, one.tick_ns)).collect()
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -531,7 +542,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Annotated>()?;
     module.add_class::<tables::Parquet>()?;
     module.add_class::<pieces::Pieces>()?;
-    module.add_function(wrap_pyfunction!(pieces::tick_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(pieces::recordings, module)?)?;
     module.add_function(wrap_pyfunction!(tables::csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add_function(wrap_pyfunction!(spans::somewhere, module)?)?;

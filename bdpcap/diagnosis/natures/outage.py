@@ -75,7 +75,7 @@ def _outage(flow: Flow) -> str:
         waited = units.duration(summary["longest_stall_ns"])
         tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
         return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{rest}"
-    since_ns = quiet.since_ns - (flow.capture.info.first_ns or int(summary["start_ns"]))
+    since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
     nothing = f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}.{_last_sign(flow, quiet)}"

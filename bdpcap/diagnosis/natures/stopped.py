@@ -39,7 +39,8 @@ def _falling(flow: Flow) -> pd.DataFrame:
 
 def _stopped(flow: Flow) -> str:
     falling, last = _falling(flow), _last(flow)
-    since_ns = int(falling["end_ns"].iloc[0]) - (flow.capture.info.first_ns or 0)
+    fell_ns = int(falling["end_ns"].iloc[0])
+    since_ns = fell_ns - flow.capture._contents.begin_ns(fell_ns)
     largest = units.exact_bytes(falling["window_max_bytes"].iloc[0])
     one_machine = on_one_machine(host(flow.sender), host(flow.receiver))
     receiver = flow.receiver if one_machine else host(flow.receiver)

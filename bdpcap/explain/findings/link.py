@@ -9,10 +9,9 @@ import pandas as pd
 from bdpcap.explain.capacity import delivered_bps, known_bps, spoken
 from bdpcap.explain.expected import GAIN
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.sharing import together_bps
+from bdpcap.explain.sharing import beside, together_bps
 from bdpcap.explain.varying import ADVICE, varying
 from bdpcap.words import units
-from bdpcap.words.endpoints import same_way
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -73,8 +72,7 @@ def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
         return ADVICE
     if not others:
         return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
-    flows = flow.capture.flows
-    together = together_bps(flows[same_way(flows, flow.summary)])
+    together = together_bps(beside(flow.capture.flows, flow.summary))
     if known_bps is not None and together * GAIN >= known_bps:
         return "The flows of this capture fill the link together: run fewer at once, or take a faster link."
     return "Find who shares the bottleneck; more throughput needs a fairer share or a faster link."

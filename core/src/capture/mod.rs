@@ -19,6 +19,7 @@ mod info;
 mod options;
 mod pcap;
 mod pcapng;
+mod recordings;
 pub mod rows;
 mod source;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use block::{Block, write_interface, write_packet, write_section};
 pub use error::{CaptureError, Reason};
 pub use frame::Frame;
 pub use info::{CaptureInfo, Interface};
+pub use recordings::{Recording, recording_at, recordings};
 pub use ticks::Ticks;
 pub use times::Times;
 

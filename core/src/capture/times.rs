@@ -43,6 +43,24 @@ impl Times {
     /// Marks the times of a capture without frames.
     const NEVER_NS: i64 = i64::MIN;
 
+    /// Returns the times of a file that was read before. `steps` are those of [`Ticks::joined`].
+    #[must_use]
+    pub fn of_file(
+        [opened_ns, closed_ns, first_ns, last_ns]: [i64; 4],
+        longest_gap_ns: i64,
+        steps: (u64, u64, Option<i64>),
+    ) -> Self {
+        Self {
+            opened_ns,
+            closed_ns,
+            first_ns,
+            last_ns,
+            longest_gap_ns,
+            ticks: Ticks::joined(&[steps]),
+            ..Self::default()
+        }
+    }
+
     /// Sets the time of the last frame before this part of a capture.
     pub fn start_after(&mut self, time_ns: i64) {
         self.closed_ns = time_ns;

@@ -3,7 +3,7 @@
 
 use super::faults::places;
 use super::filters::compiled;
-use crate::capture::Ticks;
+use crate::capture::{Recording, Times};
 use crate::pieces;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -53,6 +53,7 @@ impl Pieces {
         dict.set_item("last_ns", times.last_ns())?;
         dict.set_item("opened_ns", times.opened_ns())?;
         dict.set_item("closed_ns", times.closed_ns())?;
+        dict.set_item("longest_gap_ns", times.longest_gap_ns)?;
         dict.set_item("steps", times.ticks.steps())?;
         dict.set_item("unit_ns", pieces.intake.unit_ns())?;
         dict.set_item("link_types", counts.link_types.clone())?;
@@ -61,7 +62,25 @@ impl Pieces {
     }
 }
 
+/// The times of a file: those of the frames that open and close it, the earliest and the latest; the longest gap; steps, as
+/// of [`crate::capture::Ticks::joined`]; the unit.
+type File = ([i64; 4], i64, (u64, u64, Option<i64>), i64);
+
 #[pyfunction]
-pub(super) fn tick_ns(steps: Vec<(u64, u64, Option<i64>)>) -> i64 {
-    Ticks::joined(&steps).tick_ns()
+pub(super) fn recordings(files: Vec<File>) -> Vec<(i64, i64)> {
+    let files: Vec<_> = files
+        .into_iter()
+        .map(|(ends, gap_ns, steps, unit_ns)| (Times::of_file(ends, gap_ns, steps), unit_ns))
+        .collect();
+    let found = crate::capture::recordings(&files);
+    found
+        .iter()
+        .map(|one| (one.begin_ns, one.tick_ns))
+        .collect()
+}
+
+/// Returns recordings of which Python has begin and tick.
+pub(super) fn recordings_of(known: Vec<(i64, i64)>) -> Vec<Recording> {
+    let made = |(begin_ns, tick_ns)| Recording { begin_ns, tick_ns };
+    known.into_iter().map(made).collect()
 }
