@@ -121,8 +121,7 @@ _REFUSED: Final = {
     "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
     "port unreachable": "{} said by ICMP that nothing listens on the port; a firewall that rejects packets says so, too.",
     "host unreachable": "{} said by ICMP that the host does not answer: see whether it is up and has that address.",
-    "no route": "{} said by ICMP that it has no route there: check the routes of that router.",
-    "expired": "{} said by ICMP that the packet passed too many routers: look for a loop of routes.",
+    "no route": "{} said by ICMP that it has no route there: check the address, and the route to it.",
 }
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 _TALKING: Final = ("never answered", "refused", "unused", LATE)
