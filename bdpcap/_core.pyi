@@ -206,6 +206,11 @@ class Analysis:
 
         `refusal` is an index into `REFUSALS`; `mtu_bytes` is the least MTU that the messages say.
         """
+    def capturing_hosts(self) -> list[str]:
+        """Return the addresses of the host that captured, by the packet types of Linux's cooked captures, in order.
+
+        An address is in the list if the host made all packets from it, with an initial TTL.
+        """
     def first_frames(self) -> np.ndarray:
         """Return the first frame of every stream, also of streams that only ICMP messages quote.
 

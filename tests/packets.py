@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ETHERNET = 1
+LINUX_SLL = 113
 SNAPLEN = 128  # Ethernet, IPv6 and the longest TCP header
 
 
@@ -117,11 +118,17 @@ def icmp_error(
     return Packet(time_ns, frame, len(frame))
 
 
-def pcap(packets: Iterable[Packet], *, nanoseconds: bool = True) -> bytes:
+def cooked(packet: Packet, packet_type: int) -> Packet:
+    """Make an Ethernet frame one of LINKTYPE_LINUX_SLL; 4 is the packet type of what the capturing host sends."""
+    header = packet_type.to_bytes(2) + b"\x00\x01\x00\x06" + bytes(8) + packet.data[12:14]
+    return Packet(packet.time_ns, header + packet.data[14:], packet.wire_length + 2)
+
+
+def pcap(packets: Iterable[Packet], *, nanoseconds: bool = True, link_type: int = ETHERNET) -> bytes:
     """Write packets as a pcap file; dpkt's own writer cannot write cut packets, so its headers are used."""
     unit = 1 if nanoseconds else 1000
     magic = dpkt.pcap.TCPDUMP_MAGIC_NANO if nanoseconds else dpkt.pcap.TCPDUMP_MAGIC
-    out = [bytes(dpkt.pcap.LEFileHdr(magic=magic, snaplen=262144, linktype=ETHERNET))]
+    out = [bytes(dpkt.pcap.LEFileHdr(magic=magic, snaplen=262144, linktype=link_type))]
     for packet in packets:
         seconds, fraction = divmod(packet.time_ns, 10**9)
         header = dpkt.pcap.LEPktHdr(

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import zstandard
 from oracles import ROOT, SHARED
-from packets import Address, pcap, read_pcap, tcp_packet
+from packets import LINUX_SLL, Address, cooked, pcap, read_pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -359,6 +359,33 @@ def captured_at(packets, port):
 def test_unfinished_checksums_tell_the_host(tmp_path):
     flow = analyse(captured_at(transfer(1000, 4, shift=6), CLIENT.port), tmp_path).flow(0)
     assert "on the receiving host (unfinished checksums)" in flow.vantage_evidence
+
+
+@pytest.mark.parametrize(
+    ("types", "ttl", "said"),
+    [
+        ({True: 4, False: 0}, 64, "captured on 192.0.2.1."),
+        ({True: 0, False: 4}, 64, "captured on 198.51.100.2."),
+        ({True: 3, False: 3}, 64, "captured between the ends."),
+        ({True: 0, False: 0}, 64, "captured between the ends."),  # a tool that writes no types
+        ({True: 4, False: 4}, 63, "captured between the ends."),  # a router's way out
+    ],
+)
+def test_the_packet_types_of_a_cooked_capture_name_the_host(types, ttl, said):
+    # The delays alone place it in the middle.
+    dialogue = f"""
+    0     > S  0:0(0) win 64240 ttl {ttl} <mss 1460>
+    +.010 < S. 0:0(0) ack 1 win 65535 ttl {ttl} <mss 1460>
+    +.010 > .  1:1(0) ack 1 win 64240 ttl {ttl}
+    +0    > P. 1:201(200) ack 1 win 64240 ttl {ttl}
+    +.010 < .  1:1(0) ack 201 win 65535 ttl {ttl}
+    """
+    client = CLIENT.packed
+    packets = [cooked(one, types[one.data[26:30] == client]) for one in scenario(dialogue)]
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets, link_type=LINUX_SLL)))
+    assert said in trust.line(capture)
+    hidden = bdpcap.analyze(io.BytesIO(pcap(packets, link_type=LINUX_SLL)), pseudonyms=bdpcap.Pseudonyms())
+    assert not any(address.host in str(trust.facts(hidden)) for address in (CLIENT, SERVER))
 
 
 def test_a_delay_of_the_host_itself_leaves_the_vantage_to_the_delays(tmp_path):

@@ -127,6 +127,12 @@ class Contents:
         )
 
     @cached_property
+    def capturing_hosts(self) -> list[str]:
+        """Addresses of the host that captured, by the packet types of Linux's cooked captures; empty for other links."""
+        own = self._core.capturing_hosts()
+        return [self.pseudonyms.address(one) for one in own] if self.pseudonyms else own
+
+    @cached_property
     def refusals(self) -> list[Refused]:
         """The packets that ICMP error messages quote, in the order of their first messages."""
         return refused(self._core.refusals(), self.pseudonyms)

@@ -239,6 +239,8 @@ def _captured(capture: Capture) -> str:
         return f"captured {_vantage(capture)}"
     if on_router(capture):
         return f"captured {_ROUTER}"
+    if own := _own_host(capture, rows):
+        return f"captured {own}"
     if places == {"unknown"}:
         return "place of capture unknown"
     streams, place = flows["stream"][rows], capture._contents.paths.of_carriers[rows]
@@ -303,6 +305,28 @@ def _apart(capture: Capture, places: np.ndarray, hosts: list[tuple[str, int]], c
     return f"captured {where}{_of_all(len(places), connections)}"
 
 
+def _own_host(capture: Capture, rows: np.ndarray) -> str:
+    """Return the host that captured, if packet types show it and most connections of `rows` are its; else empty.
+
+    A host may have several addresses. The one that has the connections with most payload is named.
+    """
+    addresses = set(capture._contents.capturing_hosts)
+    if not addresses:
+        return ""
+    flows = capture._contents.streams.carriers
+    streams = flows["stream"][rows].astype(np.int64)
+    both = [list(map(host, capture._contents.streams.endpoints(2 * streams + end))) for end in (0, 1)]
+    carried: Counter[str] = Counter()
+    count = 0
+    for ends, payload in zip(zip(*both, strict=True), flows["payload_bytes"][rows].tolist(), strict=True):
+        own = addresses.intersection(ends)
+        count += bool(own)
+        carried.update(dict.fromkeys(own, payload))
+    if 2 * count <= len(rows):
+        return ""
+    return f"on {carried.most_common(1)[0][0]}"
+
+
 @once
 def on_router(capture: Capture) -> bool:
     """Return whether the capture has both sides of a router for most connections."""
@@ -351,7 +375,9 @@ def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     stream, direction, place = _largest_flow(capture)
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
     shown = vantage.sentence(capture._contents.streams.sides(stream), direction, place)
-    return [("vantage shown by", f"{which}{shown}")]
+    own = ", ".join(capture._contents.capturing_hosts)
+    by_type = [("sent by the capturing host", f"packets of {own}, by their packet types")] if own else []
+    return [("vantage shown by", f"{which}{shown}"), *by_type]
 
 
 def _drops(info: CaptureInfo) -> str:

@@ -3,12 +3,12 @@
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Recording, Times};
-use crate::decode::{Packet, Path, Tcp};
+use crate::decode::{Packet, Path, Tcp, was_sent};
 use crate::intake::Intake;
 use crate::source::Source;
 use crate::track::{
-    At, Commands, ConnectionHasher, Datagrams, InferredScales, Provenance, Refusals, Register,
-    Rows, Shards, Table, TableReport, WantedEvents, shard,
+    At, Commands, ConnectionHasher, CookedHosts, Datagrams, InferredScales, Provenance, Refusals,
+    Register, Rows, Shards, Table, TableReport, WantedEvents, shard,
 };
 use crate::workers::Workers;
 use std::collections::VecDeque;
@@ -33,6 +33,7 @@ pub struct Pipeline {
 struct Others {
     datagrams: Datagrams,
     refusals: Refusals,
+    cooked_hosts: CookedHosts,
 }
 
 /// Decides when tables get their commands, such as to discard the state of ended connections. It depends on the capture
@@ -82,9 +83,18 @@ fn dispatch(
     others: &mut Others,
     mut follow: impl FnMut(Provenance, &Tcp<'_>, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
-    move |packet, path, at, _| {
+    move |packet, path, at, frame| {
         let (provenance, tcp) = match packet {
-            Packet::Tcp(tcp) => (Provenance::Captured, tcp),
+            Packet::Tcp(tcp) => {
+                // The packet type is that of the outermost packet.
+                if let Some(sent) = was_sent(frame.link_type, frame.data)
+                    && path.is_plain()
+                {
+                    let [source, _] = tcp.ends();
+                    others.cooked_hosts.take(source.address, tcp.ttl(), sent);
+                }
+                (Provenance::Captured, tcp)
+            }
             Packet::Quoted(quoted) => {
                 others.refusals.take(quoted, at);
                 (Provenance::Quoted, &quoted.tcp)
@@ -204,6 +214,12 @@ impl Pipeline {
     #[must_use]
     pub fn refusals(&self) -> &Refusals {
         &self.others.refusals
+    }
+
+    /// Returns the addresses of the capturing host, as far as cooked frames show them.
+    #[must_use]
+    pub fn cooked_hosts(&self) -> &CookedHosts {
+        &self.others.cooked_hosts
     }
 
     /// Returns the number of connections.

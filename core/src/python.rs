@@ -344,6 +344,11 @@ impl Analysis {
         arrays(py, columns::refusals(self.pipeline().refusals().rows()))
     }
 
+    fn capturing_hosts(&self) -> Vec<String> {
+        let own = self.pipeline().cooked_hosts().own();
+        own.iter().map(ToString::to_string).collect()
+    }
+
     fn first_frames<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.pipeline()
             .table()

@@ -46,6 +46,18 @@ pub(super) const fn is_wifi(link_type: u32) -> bool {
     matches!(link_type, 105 | 119 | 127 | 163)
 }
 
+/// Did the capturing host send this frame, by the packet type of a cooked capture? `None` for frames of other links.
+#[inline]
+pub(super) fn was_sent(link_type: u32, data: &[u8]) -> Option<bool> {
+    const PACKET_OUTGOING: u8 = 4;
+    let packet_type = match link_type {
+        113 => data.get(1)?,
+        276 => data.get(10)?,
+        _ => return None,
+    };
+    Some(*packet_type == PACKET_OUTGOING)
+}
+
 /// The LINKTYPE_ values that can be decoded.
 pub const LINK_TYPES: &[u32] = &{
     let mut link_types = [0; LINKS.len()];

@@ -58,6 +58,14 @@ pub fn is_wifi_retry(link_type: u32, data: &[u8], wire_len: u32) -> Option<bool>
     }
 }
 
+/// Returns whether the capturing host sent a frame, by the packet type of Linux's cooked captures. `None` for frames of
+/// other links. Arguments are those of [`decode()`].
+#[inline]
+#[must_use]
+pub fn was_sent(link_type: u32, data: &[u8]) -> Option<bool> {
+    link::was_sent(link_type, data)
+}
+
 /// Decodes a frame as far as its innermost TCP or UDP header.
 ///
 /// `link_type` is a LINKTYPE_ value, `data` the captured bytes of the frame, `wire_len` its length in bytes on the wire.

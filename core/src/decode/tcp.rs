@@ -27,6 +27,12 @@ impl<'a> Tcp<'a> {
         self.ip.ends(self.fixed)
     }
 
+    /// Returns the time to live or hop limit.
+    #[must_use]
+    pub fn ttl(&self) -> u8 {
+        self.ip.ttl()
+    }
+
     /// Returns the captured part of the options, which are the end of the header.
     #[inline]
     pub(super) fn options(&self) -> &'a [u8] {

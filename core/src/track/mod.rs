@@ -4,6 +4,7 @@
 
 mod at;
 mod connection;
+mod cooked_hosts;
 mod event;
 mod flow;
 mod null;
@@ -21,6 +22,7 @@ pub use connection::handshake::ScaleSource;
 pub use connection::lifecycle::{Ending, Opening};
 pub use connection::turns::Turn;
 pub use connection::{Connection, Rows};
+pub use cooked_hosts::CookedHosts;
 pub use event::{Cause, Event, Kind};
 pub use flow::Totals;
 pub use null::NULL;
