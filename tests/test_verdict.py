@@ -1,12 +1,14 @@
 """The verdict in words: its reason, what to do, which flows have one, and what a part that fails leaves standing."""
 
+import io
 import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+import zstandard
 from oracles import SAMPLES
-from packets import pcap
+from packets import pcap, read_pcap
 from scenario import CLIENT, scenario
 from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
@@ -95,6 +97,54 @@ def test_a_sample_says_what_held_it_and_where_to_act(name, starts, where):
     assert remedy(flow).where.startswith(where)
 
 
+ADDRESSES = slice(26, 34)
+"""Both addresses in an Ethernet frame with IPv4."""
+SENDER, READER, NEXT, ELSEWHERE = (bytes((192, 168, 1, last)) for last in (3, 34, 99, 98))
+
+
+def elsewhere(packets, ends, later_s=0.001, left_out=0):
+    """The same packets between other hosts, later; some at the end are left out."""
+    hosts = dict(zip((SENDER, READER), ends, strict=True))
+    return [
+        replace(
+            packet,
+            time_ns=packet.time_ns + round(later_s * 1e9),
+            data=packet.data[: ADDRESSES.start]
+            + hosts[packet.data[26:30]]
+            + hosts[packet.data[30:34]]
+            + packet.data[ADDRESSES.stop :],
+        )
+        for packet in packets[: len(packets) - left_out]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "passed_on"),
+    [
+        ([((READER, NEXT), 0.001, 0)], True),
+        # Another host sends as much.
+        ([((ELSEWHERE, NEXT), 0.001, 0)], False),
+        # The data go back.
+        ([((READER, SENDER), 0.001, 0)], False),
+        ([((READER, NEXT), 30, 0)], False),
+        ([((READER, NEXT), 0.001, 300)], False),
+        # Which of two has the data is not known.
+        ([((READER, NEXT), 0.001, 0), ((READER, ELSEWHERE), 0.001, 0)], False),
+    ],
+)
+def test_a_reader_that_passes_the_data_on_is_held_by_the_next_flow(others, passed_on):
+    (path,) = (path for path in SAMPLES if path.name.startswith("rwnd_slow_reader.sender"))
+    packets = list(read_pcap(zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read()))
+    every = packets + [one for ends, *how in others for one in elsewhere(packets, ends, *how)]
+    made = bdpcap.analyze(io.BytesIO(pcap(sorted(every, key=lambda packet: packet.time_ns))))
+    flow = made.flow(0)
+    assert ("It passes the data on to 192.168.1.99 in stream 1." in verdict.sentence(flow)) == passed_on
+    where = (
+        "stream 1, on which 192.168.1.34 passes the data on" if passed_on else "the receiver, 192.168.1.34"
+    )
+    assert remedy(flow).where == where
+
+
 def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
     flow = sample("cwnd_loss_2pct.sender").flow(0)
     again, packets = flow.rtts["retransmits"].sum(), flow.summary["packets"]
@@ -106,13 +156,14 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # Six causes divide a detail by what acknowledgments, ICMP messages, exchanges, hosts and rates show.
+    # Seven causes divide a detail by what acknowledgments, ICMP messages, exchanges, hosts, other flows and rates show.
     divided = {
         ("cwnd", "ignored"),
         ("cwnd", "too big"),
         ("app", "peer's time"),
         ("app", "round trips"),
         ("app", "relayed"),
+        ("rwnd", "passed on"),
         ("link", "varying"),
     }
     assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known | divided

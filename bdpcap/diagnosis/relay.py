@@ -1,17 +1,23 @@
-"""A NAT or proxy next to the capture that ends TCP itself, and sends in a far host's place."""
+"""Relays: a NAT or proxy that sends in a far host's place, and a program that passes on what it receives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.findings import Finding
 
-__all__ = ["place", "relayed"]
+__all__ = ["onward", "place", "relayed"]
+
+_LEAST_BYTES: Final = 100_000
+"""Least payload by which two flows are related: few bytes are equal by chance."""
+_ALIKE: Final = 0.01
+"""Largest relative difference of the payload that a program receives and passes on, with headers of its own."""
 
 
 def relayed(flow: Flow) -> Finding | None:
@@ -28,3 +34,32 @@ def relayed(flow: Flow) -> Finding | None:
 def place(flow: Flow) -> str:
     """Return the NAT or proxy, by the host that it is next to."""
     return f"the NAT or proxy next to {host(flow.receiver)}"
+
+
+@once
+def onward(flow: Flow) -> tuple[int, str] | None:
+    """
+    Return the stream and the receiver of the flow on which the receiving host passes the data on; None if there is none.
+
+    Only one flow of that host carried as many bytes at the same time, to another host, and no program held it.
+    """
+    summary, flows = flow.summary, flow.capture.flows
+    carried = summary["payload_bytes"]
+    if carried < _LEAST_BYTES:
+        return None
+    twins = {stream for pair in flow.capture._contents.twins if flow.stream in pair for stream in pair}
+    alike = (
+        ((flows["payload_bytes"] - carried).abs() <= _ALIKE * carried)
+        & (flows["start_ns"] < summary["end_ns"])
+        & (flows["end_ns"] > summary["start_ns"])
+        & (flows["limit"] != "app")
+        & ~flows["stream"].isin({flow.stream, *twins})
+    )
+    ends = zip(*(flows.loc[alike, name] for name in ("stream", "sender", "receiver")), strict=True)
+    relays = [
+        (int(stream), host(receiver))
+        for stream, sender, receiver in ends
+        if host(sender) == host(flow.receiver)
+        and host(receiver) not in (host(flow.sender), host(flow.receiver))
+    ]
+    return relays[0] if len(relays) == 1 else None

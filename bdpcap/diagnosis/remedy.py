@@ -232,6 +232,8 @@ def _stops(flow: Flow) -> str:
 
 def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
+    if code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]:
+        return True
     if code is Code.APPLICATION_WINDOW:
         return why is not ALL["app"].causes["own window"]
     # A window that autotuning still raised is no setting that is too small.

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places
+from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import gate
 from bdpcap.explain.expected import active_bps
 from bdpcap.explain.findings.receive import in_force
 from bdpcap.words import palette, units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -63,6 +64,17 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
     return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{also}"
 
 
+def _passed_on(flow: Flow, own: pd.DataFrame) -> str:
+    stream, receiver = relay.onward(flow) or (None, "")
+    reason = _reader(flow, own)
+    return f"{reason}{'. ' if reason else ''}It passes the data on to {receiver} in stream {stream}"
+
+
+def _onward(flow: Flow) -> str:
+    stream, _ = relay.onward(flow) or (None, "")
+    return f"stream {stream}, on which {host(flow.receiver)} passes the data on"
+
+
 def _shut(own: pd.DataFrame) -> str:
     """Return for how long the window was shut; empty if it never was."""
     if not shut(own).any():
@@ -77,9 +89,11 @@ def _ramp(_: Flow, own: pd.DataFrame) -> str:
     return f"it grew from {units.exact_bytes(windows.iloc[0])} to {units.exact_bytes(windows.max())}"
 
 
-def _detail(_: Flow, own: pd.DataFrame) -> str | None:
+def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     # A reader that closes the window and one that nearly does are the same cause.
     named = longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
+    if named == "slow reader" and relay.onward(flow):
+        return "passed on"
     stood = len(own) > STOOD and (own["detail"].iloc[-STOOD:] == "buffer").all()
     return "buffer" if named == "ramp" and stood else named
 
@@ -109,6 +123,13 @@ LIMIT: Final = Limit(
         "buffer": _FULL,
         "zero window": _SLOW,
         "slow reader": _SLOW,
+        "passed on": Cause(
+            "The receiving program read too slowly",
+            _passed_on,
+            _onward,
+            "Mend what holds that flow: the program takes data in no faster than they go out.",
+            paced("as fast as the data go out"),
+        ),
         "ramp": Cause(
             "The receive window was still growing",
             _ramp,
