@@ -704,3 +704,9 @@ def test_data_that_nobody_acknowledges_or_repeats_are_no_tcps(packets, pause_s, 
     assert flow.verdict.startswith(f"A program's own packets: In 4 s, none of {packets} packets") == no_tcp
     assert ("the program that makes these packets" in str(flow.remedy)) == no_tcp
     assert not (no_tcp and "longest wait for an acknowledgment" in " ".join(report.text(capture).split()))
+
+
+def test_a_service_of_the_internet_has_long_been_there():
+    packets = scenario(f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", server=Address("8.8.8.8", 443))
+    ((line, _),) = connections.late(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert line.endswith("SYNs or their answers were lost, or a filter dropped them.")

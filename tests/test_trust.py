@@ -663,7 +663,7 @@ NEAR_CLIENT, BETWEEN_BOTH, SHORT = (".02", ".0001"), (".01", ".01"), (".00004", 
         ),
         # The hosts take longer than the path.
         ([NEAR_CLIENT, SHORT, SHORT], "captured next to 192.0.2.1 (1 of 3 connections)."),
-        ([SHORT, SHORT], "place of capture unknown."),
+        ([NEAR_CLIENT, BETWEEN_BOTH, SHORT, SHORT], "place of capture unknown."),
         (
             [NEAR_CLIENT, NEAR_CLIENT, NEAR_CLIENT],
             "captured next to 192.0.2.1 (1), 192.0.2.2 (1), 192.0.2.3 (1).",

@@ -241,21 +241,22 @@ def _captured(capture: Capture) -> str:
         return f"captured {_ROUTER}"
     if own := _own_host(capture, rows):
         return f"captured {own}"
-    if places == {"unknown"}:
-        return "place of capture unknown"
     streams, place = flows["stream"][rows], capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     sending = flows["direction"][rows]
     ends = 2 * streams + np.where(place == "receiver", 1 - sending, sending)
     # A connection that shows no place contradicts none, and one of a short round trip shows none for sure.
     placed = place != "unknown"
+    if set(place[placed].tolist()) == {"between"}:
+        where = _delayed(capture) or _BETWEEN
+        return f"captured {where}{_of_all(int(placed.sum()), len(rows))}"
     for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
         near = ends[shown & np.isin(place, ("sender", "receiver"))]
         hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
         if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
             nearest, count = hosts[0]
             return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(count, len(rows))}"
-    return _apart(capture, place[shown], hosts, len(rows))
+    return _apart(place[shown], hosts, len(rows))
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
@@ -286,7 +287,7 @@ def _is_short(capture: Capture, directions: np.ndarray) -> np.ndarray:
     return short
 
 
-def _apart(capture: Capture, places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -> str:
+def _apart(places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -> str:
     """Return where a capture was taken that is next to no single host.
 
     `places` are those of the connections that show one, `hosts` the hosts next to which some were captured.
@@ -300,9 +301,7 @@ def _apart(capture: Capture, places: np.ndarray, hosts: list[tuple[str, int]], c
     kinds = Counter(_PLACES[place] for place in places.tolist())
     if len(kinds) > 1:
         return f"place of capture differs: {_counts(kinds)}"
-    (kind,) = kinds
-    where = (kind == _BETWEEN and _delayed(capture)) or kind
-    return f"captured {where}{_of_all(len(places), connections)}"
+    return f"captured {next(iter(kinds))}{_of_all(len(places), connections)}"
 
 
 def _own_host(capture: Capture, rows: np.ndarray) -> str:

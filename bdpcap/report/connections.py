@@ -10,6 +10,7 @@ from bdpcap.explain.trust import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, lines
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, REPEATED
+from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,6 +113,7 @@ _ROUTE_WORKS: Final = (
     "nothing listened there yet, or a filter dropped the SYNs."
 )
 _ONE_LOST: Final = "A SYN or its answer was lost: the next one, sent after a timeout, came through."
+_LOST_OR_DROPPED: Final = "SYNs or their answers were lost, or a filter dropped them."
 _LOST_OR_EARLY: Final = (
     "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
 )
@@ -275,10 +277,16 @@ def _late(line: Line, others: Talks) -> str:
         return _QUEUE_OR_LOST
     if line.at_server:
         return _SILENT
-    if line.most_syns <= REPEATED:
-        return _ONE_LOST
+    return _ONE_LOST if line.most_syns <= REPEATED else _several_lost(line, others)
+
+
+def _several_lost(line: Line, others: Talks) -> str:
+    """Return the advice on connections that opened after several SYNs in a row."""
     beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
-    return _ROUTE_WORKS if beside else _LOST_OR_EARLY
+    if beside:
+        return _ROUTE_WORKS
+    # A service of the Internet has long been there.
+    return _LOST_OR_DROPPED if is_public(line.servers.one.strip("[]")) else _LOST_OR_EARLY
 
 
 def _opened(line: Line, kind: str, others: Talks) -> str:
