@@ -71,6 +71,7 @@ def _passed_on(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _onward(flow: Flow) -> str:
+    """Return the stream on which the receiving host passes the data on."""
     stream, _ = relay.onward(flow) or (None, "")
     return f"stream {stream}, on which {host(flow.receiver)} passes the data on"
 
