@@ -24,7 +24,7 @@ def halves(streams: Streams) -> dict[int, int]:
     Return for each stream that is one way of a connection the stream that is the other way.
 
     A stream of one way shows the initial sequence number of its sender, and that of the other end by its first
-    acknowledgment. Two streams with the same two numbers, one from the client and one from the server, are one
+    acknowledgment. Two streams with the same two numbers, one of each way, are one
     connection if acknowledgments moved, or both SYNs were captured. By chance, two connections hardly ever agree in
     64 bits (RFC 6528). A program that makes packets may give all the same numbers, and its acknowledgments do not move.
     """

@@ -24,8 +24,8 @@ def twins(streams: Streams) -> list[tuple[int, int]]:
     Return the pairs of streams that are one connection, captured on both sides of a NAT.
 
     Both have the same two initial sequence numbers. By chance, two connections hardly ever agree in 64 bits (RFC 6528).
-    A NAT lowers the time to live of what it forwards (RFC 791 section 3.2): the client's packets have a higher one on its
-    side, and the server's on the other. Programs that make packets with the same numbers show no such order.
+    A NAT lowers the time to live of packets that it forwards (RFC 791 section 3.2). So the client's have a higher one on
+    its side, and the server's on the other. Programs that make packets with the same numbers show no such order.
     """
     stream, numbers, ttl = _of_both_ways(streams)
     order = np.lexsort((stream, numbers[:, 1], numbers[:, 0]))

@@ -17,7 +17,7 @@ __all__ = ["onward", "place", "relayed"]
 _LEAST_BYTES: Final = 100_000
 """Least payload by which two flows are related: few bytes are equal by chance."""
 _ALIKE: Final = 0.01
-"""Largest relative difference of the payload that a program receives and passes on, with headers of its own."""
+"""Largest relative difference of the payload that a program receives and passes on: it may change headers."""
 
 
 def relayed(flow: Flow) -> Finding | None:

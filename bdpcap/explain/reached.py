@@ -17,7 +17,7 @@ LACKING: Final = 0.01
 
 
 def lacks(flow: Flow) -> bool:
-    """Return whether the capture lacks so much of what was acknowledged that its own data show but a lower bound."""
+    """Return whether the capture lacks so much acknowledged data that its own show but a lower bound."""
     return int(flow._counts["unseen_bytes"]) > _least(flow)
 
 
@@ -27,7 +27,7 @@ def acknowledged_bytes(flow: Flow) -> int | None:
 
     Returns
     -------
-    None where the capture lacks hardly any, or where no later data show that the sender sent what was acknowledged.
+    None where the capture lacks hardly any, or where no later data show that the sender sent the acknowledged data.
     """
     counts = flow._counts
     if not lacks(flow) or int(counts["unsent_bytes"]) > _least(flow):

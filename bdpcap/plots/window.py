@@ -128,7 +128,7 @@ def _usual_flight(canvas: Canvas, windows: Windows) -> float:
 
 
 def _scale_of_all(canvas: Canvas, windows: Windows, top: float) -> str:
-    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Both are titled by what they show."""
+    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Each axis has a title."""
     canvas.y_axis["title"] = canvas.axis_title("in flight")
     axis = canvas.lane(
         ALL,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.once import once
-from bdpcap.explain.trust import on_router
+from bdpcap.explain.place import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, lines
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, REPEATED
@@ -97,8 +97,8 @@ _ANSWERED_LATE: Final = (
     "or a proxy or NAT before it opened its own connection first."
 )
 _SILENT: Final = (
-    "The SYNs reached the capture next to the server, and it did not answer: "
-    "nothing listened there yet, or its queue of new connections was full (somaxconn)."
+    "The SYNs reached the capture next to the server, and it did not answer. "
+    "Nothing listened there yet, or its queue of new connections was full (somaxconn)."
 )
 _ANSWERS_LOST: Final = (
     "The server answered more than once: its answers were lost on the way to the client, "
@@ -184,7 +184,7 @@ def ends(capture: Capture) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What the capture shows around a failed connection."""
+    """The capture around a failed connection."""
 
     first_ns: int
     last_ns: int
@@ -198,8 +198,8 @@ class _Around:
     """Clients that tried many ports of many hosts."""
     unreachable: set[str]
     """Clients that nobody answers."""
-    said_by_icmp: dict[tuple[str, str], str]
-    """What an ICMP message says, by client and service."""
+    by_icmp: dict[tuple[str, str], str]
+    """Advice from an ICMP message, by client and service."""
 
 
 @once
@@ -217,7 +217,7 @@ def _around(capture: Capture) -> _Around:
         searching={
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
         },
-        said_by_icmp={
+        by_icmp={
             (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
             for one in capture._contents.refusals
             if one.reason in _REFUSED
@@ -244,8 +244,8 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
 def _without_answer(line: Line, around: _Around) -> str:
     """Return the advice on SYNs that were never answered."""
     service = f"{line.servers.one}:{line.ports.one}"
-    if line.is_one_service and (line.clients.one, service) in around.said_by_icmp:
-        return around.said_by_icmp[line.clients.one, service]
+    if line.is_one_service and (line.clients.one, service) in around.by_icmp:
+        return around.by_icmp[line.clients.one, service]
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return _UNREACHABLE.format(line.clients.one)
     if line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0):

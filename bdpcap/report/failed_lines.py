@@ -66,10 +66,12 @@ def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
 
     Both are numbers of `_keys`; such a client has one place for each kind.
     """
-    blocks_keys, codes = [np.zeros((3, 0), dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
+    blocks_keys, codes = [], []
     for block in blocks(capture, KINDS):
         blocks_keys.append(_keys(block))
         codes.append(block["kind"].map(KINDS.index).to_numpy(np.int8))
+    if not blocks_keys:
+        return {}, np.zeros(0, dtype=np.int64)
     keys = np.concatenate(blocks_keys, axis=1)
     _, first_of_pair = np.unique(keys[0], return_index=True)
     clients, tried = np.unique(keys[2, first_of_pair], return_counts=True)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MISSING = "-"
 YEAR_NS = 31_556_952_000_000_000
@@ -109,6 +112,12 @@ def percent(fraction: Any) -> str:
 def count(number: Any) -> str:
     """Return a count with commas between its thousands."""
     return MISSING if _absent(number) else f"{int(number):,}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return names with their counts, largest first; a dash without a name."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} ({count(number)})" for name, number in ordered) or MISSING
 
 
 def number(count_: Any, noun: str) -> str:

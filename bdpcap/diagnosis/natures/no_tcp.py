@@ -1,4 +1,4 @@
-"""Data that nobody acknowledges and nobody sends again: a program of its own makes the packets."""
+"""Data that nobody acknowledges and nobody sends again: a program makes the packets, and no TCP."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _no_tcp(flow: Flow) -> str:
     sent = units.number(_sent(flow), "packet")
     waited = units.duration(flow.summary["longest_stall_ns"])
     return (
-        f"In {waited}, none of {sent} was acknowledged, and none was sent again, as a TCP would: a program makes these "
-        "packets, such as a tunnel that looks like TCP."
+        f"In {waited}, none of {sent} was acknowledged, and none was sent again. A TCP would do so: a program makes "
+        "these packets, such as a tunnel that looks like TCP."
     )
 
 
@@ -55,7 +55,7 @@ NATURE: Final = Nature(
     _no_tcp,
     lambda flow: (
         places.either(flow),
-        "Look at the program that makes these packets: it has rules of its own, and no limit of TCP holds it.",
+        "Look at the program that makes these packets: it makes its rules, and no limit of TCP holds it.",
     ),
 )
-"""A sender repeats what is not acknowledged in time (RFC 6298 section 5.4)."""
+"""A sender repeats data that are not acknowledged in time (RFC 6298 section 5.4)."""

@@ -42,7 +42,7 @@ def _unasked_ns(flow: Flow) -> NDArray[np.int64]:
 
 
 def _is_unasked(flow: Flow) -> bool:
-    """Return whether a server that answered requests sent small messages beside, after pauses in which nobody asked."""
+    """Return whether a server that answered requests also sent small messages, after pauses in which nobody asked."""
     if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
         return False
     pauses = _pauses(flow)

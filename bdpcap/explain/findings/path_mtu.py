@@ -19,7 +19,7 @@ ADVICE: Final = (
     "Let the router lower the MSS of SYNs to what the path carries (MSS clamping), or give the hosts' interfaces "
     "that MTU."
 )
-"""What to do about packets that are too big for the path."""
+"""Advice on packets that are too big for the path."""
 
 _MOST: Final = 1 / 2
 """Share of the retransmitted bytes from which on refused packets are the reason why the sender sent again."""
@@ -44,12 +44,12 @@ def _payload(flow: Flow) -> int:
 
 
 def most_resent(flow: Flow) -> bool:
-    """Return whether refused packets are most of what was sent again: no loss by congestion (RFC 1191 section 6.4)."""
+    """Return whether refused packets are most of the data sent again: no loss by congestion (RFC 1191 section 6.4)."""
     return _payload(flow) > _MOST * max(1, int(flow.summary["retransmitted_bytes"]))
 
 
 def asked(flow: Flow) -> str:
-    """Return what the router asked for, as a sentence without its full stop; `too_big` must not be empty."""
+    """Return the router's request as a sentence without its full stop; `too_big` must not be empty."""
     router = too_big(flow)[0]
     packets = sum(one.packets for one in too_big(flow))
     limit = (

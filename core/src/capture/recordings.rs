@@ -1,6 +1,6 @@
 //! # Recordings
-//! Files that follow one another are one recording, as those of a rotated capture are. What flows between two hosts share,
-//! such as the min RTT of their path, they share within a recording.
+//! Files that follow one another are one recording, as those of a rotated capture are. Flows between two hosts share
+//! the min RTT of their path and the like within a recording.
 
 use super::times::Times;
 

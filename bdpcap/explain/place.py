@@ -1,0 +1,213 @@
+"""Where a capture was taken, in words: next to a host, on a router, or between the ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap.explain.once import once
+from bdpcap.read import vantage
+from bdpcap.tables.columns import floats
+from bdpcap.words import units
+from bdpcap.words.endpoints import host, on_one_machine
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture
+
+__all__ = ["captured", "of_connections", "on_router", "shown_by"]
+
+HOSTS: Final = 3
+"""Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
+
+_BETWEEN: Final = "between the ends"
+_ROUTER: Final = "on both sides of a router between the ends"
+_PLACES: Final = {
+    "sender": "near the sender",
+    "receiver": "near the receiver",
+    "between": _BETWEEN,
+    "unknown": "at an unknown place",
+}
+
+
+def of_connections(capture: Capture) -> str:
+    """Return where streams were captured, by the larger flow of each; with counts if the places differ."""
+    rows = _largest(capture)
+    places = capture._contents.paths.of_carriers[rows]
+    on_router = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
+    seen = Counter(
+        f"on {machine}, the host of both ends" if machine else _ROUTER if router else _PLACES[place]
+        for machine, place, router in zip(
+            _machines(capture, rows), places.tolist(), on_router.tolist(), strict=True
+        )
+    )
+    return next(iter(seen)) if len(seen) == 1 else units.counted(seen)
+
+
+def _largest(capture: Capture) -> np.ndarray:
+    """Return the rows of `capture._contents.streams.carriers` that are the larger flow of each connection."""
+    flows = capture._contents.streams.carriers
+    most_first = np.argsort(-flows["payload_bytes"], kind="stable")
+    _, largest = np.unique(flows["stream"][most_first], return_index=True)
+    rows: np.ndarray = most_first[largest]
+    return rows
+
+
+def _machines(capture: Capture, rows: np.ndarray) -> list[str]:
+    """Return the host on which both ends run for each connection of some rows of carriers; empty if there are two."""
+    streams = capture._contents.streams.carriers["stream"][rows].astype(np.int64)
+    own, other = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
+    return [one if on_one_machine(one, two) else "" for one, two in zip(own, other, strict=True)]
+
+
+def captured(capture: Capture) -> str:
+    """Return the host near which most connections were captured, and the routers before it; or else the places."""
+    if not len(capture._contents.paths.of_carriers):
+        return "no flow carried payload"
+    rows = _largest(capture)
+    machines = _machines(capture, rows)
+    if 2 * sum(map(bool, machines)) > len(machines):
+        return f"captured {of_connections(capture)}"
+    where = _ROUTER if on_router(capture) else _own_host(capture, rows)
+    return f"captured {where}" if where else _by_delays(capture, rows)
+
+
+def _by_delays(capture: Capture, rows: np.ndarray) -> str:
+    """Return where most connections of `rows` were captured, as delays and times to live show it."""
+    flows, place = capture._contents.streams.carriers, capture._contents.paths.of_carriers[rows]
+    # The sender's end is the direction's own name, the receiver's that of the other direction.
+    streams, sending = flows["stream"][rows], flows["direction"][rows]
+    ends = 2 * streams + np.where(place == "receiver", 1 - sending, sending)
+    # A connection that shows no place contradicts none, and one of a short round trip shows none for sure.
+    placed = place != "unknown"
+    if set(place[placed].tolist()) == {"between"}:
+        where = _delayed(capture) or _BETWEEN
+        return f"captured {where}{_of_all(int(placed.sum()), len(rows))}"
+    for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
+        near = ends[shown & np.isin(place, ("sender", "receiver"))]
+        hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
+        if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
+            nearest, count = hosts[0]
+            return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(count, len(rows))}"
+    return _apart(place[shown], hosts, len(rows))
+
+
+def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
+    """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it."""
+    ttls = capture._contents.streams.directions("ttl")["ttl"][ends].tolist()
+    names = map(host, capture._contents.streams.endpoints(ends))
+    passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
+    routers = min((one for one in passed if one is not None), default=0)
+    return f"{units.number(routers, 'router')} from" if routers else "next to"
+
+
+def _of_all(count: int, connections: int) -> str:
+    return (
+        ""
+        if count == connections
+        else f" ({units.count(count)} of {units.number(connections, 'connection')})"
+    )
+
+
+def _is_short(capture: Capture, directions: np.ndarray) -> np.ndarray:
+    """Return which directions show no place for sure, as delays on the hosts may exceed the round trip."""
+    read = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns")
+    columns = capture._contents.streams.directions(*read)
+    sender, receiver, rtt = (floats(columns[name])[directions] for name in read)
+    whole = sender + receiver
+    # Without the round trips to both ends, the least one may be that to an end.
+    short: np.ndarray = np.isfinite(whole) & (np.fmin(whole, rtt) < vantage.SHORTEST_NS)
+    return short
+
+
+def _apart(places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -> str:
+    """Return where a capture was taken that is next to no single host.
+
+    `places` are those of the connections that show one, `hosts` the hosts next to which some were captured.
+    """
+    if 2 * len(places) <= connections:
+        return "place of capture unknown"
+    elsewhere = len(places) - sum(count for _, count in hosts)
+    if len(hosts) <= HOSTS and 2 * elsewhere < len(places):
+        rest = f" and elsewhere ({units.count(elsewhere)})" if elsewhere else ""
+        return f"captured next to {units.counted(dict(hosts))}{rest}"
+    kinds = Counter(_PLACES[place] for place in places.tolist())
+    if len(kinds) > 1:
+        return f"place of capture differs: {units.counted(kinds)}"
+    return f"captured {next(iter(kinds))}{_of_all(len(places), connections)}"
+
+
+def _own_host(capture: Capture, rows: np.ndarray) -> str:
+    """Return the host that captured, if packet types show it and most connections of `rows` are its; else empty.
+
+    A host may have several addresses. The one that has the connections with most payload is named.
+    """
+    addresses = set(capture._contents.capturing_hosts)
+    if not addresses:
+        return ""
+    flows = capture._contents.streams.carriers
+    streams = flows["stream"][rows].astype(np.int64)
+    both = [list(map(host, capture._contents.streams.endpoints(2 * streams + end))) for end in (0, 1)]
+    carried: Counter[str] = Counter()
+    count = 0
+    for ends, payload in zip(zip(*both, strict=True), flows["payload_bytes"][rows].tolist(), strict=True):
+        own = addresses.intersection(ends)
+        count += bool(own)
+        carried.update(dict.fromkeys(own, payload))
+    if 2 * count <= len(rows):
+        return ""
+    return f"on {carried.most_common(1)[0][0]}"
+
+
+@once
+def on_router(capture: Capture) -> bool:
+    """Return whether the capture has both sides of a router for most connections."""
+    rows = _largest(capture)
+    on = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
+    return bool(2 * np.count_nonzero(on) > len(rows))
+
+
+def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
+    """Return for which streams the capture has both sides of a router that is the only one on the path.
+
+    The packets of both ends passed no router, and most have a copy with another TTL (RFC 791 section 3.2).
+    """
+    read = ("packets", "routed_copies", "ttl")
+    columns = capture._contents.streams.directions(*read)
+    packets, copies, ttl = (np.asarray(column).reshape(-1, 2)[streams] for column in map(columns.get, read))
+    whole = (2 * copies > packets) & np.isin(ttl, vantage.INITIAL_TTLS)
+    on_router: np.ndarray = whole.all(axis=1)
+    return on_router
+
+
+def _delayed(capture: Capture) -> str:
+    """Return the host that captured the largest flow behind its own delay; empty if packets do not show it."""
+    stream, direction, _ = _largest_flow(capture)
+    behind = vantage.behind(capture._contents.streams.sides(stream), direction)
+    if behind is None:
+        return ""
+    end, delay_ns = behind
+    at = 2 * stream + (direction if end == "sender" else 1 - direction)
+    (name,) = capture._contents.streams.endpoints(np.array([at]))
+    return f"on {host(name)}, behind {units.duration(delay_ns)} of delay on it"
+
+
+def _largest_flow(capture: Capture) -> tuple[int, int, str]:
+    """Return stream and direction of the flow with most payload, and where it was captured."""
+    flows = capture._contents.streams.carriers
+    largest = int(flows["payload_bytes"].argmax())
+    place = str(capture._contents.paths.of_carriers[largest])
+    return int(flows["stream"][largest]), int(flows["direction"][largest]), place
+
+
+def shown_by(capture: Capture) -> list[tuple[str, str]]:
+    """Return the evidence for the place where the largest flow was captured, as a row of facts."""
+    if not capture._contents.streams.carriers["payload_bytes"].any():
+        return []
+    stream, direction, place = _largest_flow(capture)
+    which = f"stream {stream}: " if capture.info.streams > 1 else ""
+    shown = vantage.sentence(capture._contents.streams.sides(stream), direction, place)
+    own = ", ".join(capture._contents.capturing_hosts)
+    by_type = [("sent by the capturing host", f"packets of {own}, by their packet types")] if own else []
+    return [("vantage shown by", f"{which}{shown}"), *by_type]
