@@ -128,7 +128,7 @@ def _usual_flight(canvas: Canvas, windows: Windows) -> float:
 
 
 def _scale_of_all(canvas: Canvas, windows: Windows, top: float) -> str:
-    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. Each axis has a title."""
+    """Add an axis up to `top` above the plot with the flight, coarsely; return its name. The two get different titles."""
     canvas.y_axis["title"] = canvas.axis_title("in flight")
     axis = canvas.lane(
         ALL,

@@ -224,7 +224,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
 
 
 def _status(flow: Flow, span: Span, events: Columns, number: int | None, *, is_all: bool) -> str:
-    """Return a sentence on the events drawn of `number`: `events` were chosen, `is_all` is whether all of them are drawn."""
+    """Return a sentence on the events drawn of `number`: `events` were chosen; `is_all`: each of these is drawn."""
     origin = origin_ns(flow)
     time = (events.time_ns - origin) / 1e9
     chosen = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
