@@ -3,8 +3,10 @@
 import pandas as pd
 import pytest
 
+from bdpcap.diagnosis import places
 from bdpcap.diagnosis.kinds import ALL
 from bdpcap.explain.expected import full_bps
+from bdpcap.explain.remedies import Host, find_link
 from bdpcap.explain.varying import varying
 
 TRIP_NS = 10_000_000
@@ -92,3 +94,43 @@ def test_no_flow_is_faster_than_the_link_that_limits_it():
 def test_a_managed_queue_holds_a_segment(rate, trip_ns, words):
     flow = full([rate] * 60, mean_bps=rate * 1e6, rtt_median_ns=trip_ns)
     assert ALL["link"].causes["own queue"].then(flow).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "first"),
+    [
+        (
+            Host("sender", "10.0.0.1", "linux"),
+            Host("receiver", "10.0.0.2", "linux"),
+            "mtr -n -r -c 20 10.0.0.2 ",
+        ),
+        # The reader has the receiver alone.
+        (
+            Host("sender", "8.8.8.8", ours=False),
+            Host("receiver", "10.0.0.2", "linux"),
+            "mtr -n -r -c 20 8.8.8.8 ",
+        ),
+        (Host("sender", "10.0.0.1", "windows"), Host("receiver", "8.8.8.8", "linux", ours=False), None),
+        # No path lies between the programs of one machine.
+        (Host("sender", "127.0.0.1", "linux"), Host("receiver", "127.0.0.1", "linux"), None),
+    ],
+)
+def test_a_full_link_is_looked_for_from_a_host_of_the_reader(sender, receiver, first):
+    commands = find_link(sender, receiver)
+    assert bool(commands) == (first is not None)
+    assert not commands or commands[0].startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("vantage", "part"),
+    [
+        ("sender", "from the capture to 10.0.0.2"),
+        ("receiver", "from 10.0.0.1 to the capture"),
+        ("between", "from 10.0.0.1 to 10.0.0.2"),
+        ("unknown", "from 10.0.0.1 to 10.0.0.2"),
+    ],
+)
+def test_a_full_link_lies_on_the_side_of_the_capture_that_has_a_path(vantage, part):
+    flow = Known(pd.DataFrame(), {"vantage": vantage})
+    flow.sender, flow.receiver = "10.0.0.1:5001", "10.0.0.2:80"
+    assert places.full_link(flow) == f"the path {part}"

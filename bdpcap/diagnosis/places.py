@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "either",
+    "full_link",
     "path",
     "path_back",
     "path_back_or_sender",
@@ -36,6 +37,14 @@ def receiver(flow: Flow) -> str:
 def path(flow: Flow) -> str:
     """Return the path of the data; on one machine, that machine."""
     return _only_host(flow) or f"the path from {host(flow.sender)} to {host(flow.receiver)}"
+
+
+def full_link(flow: Flow) -> str:
+    """Return the part of the path on which a full link lies, as far as the place of the capture shows it."""
+    vantage = str(flow.summary["vantage"])
+    if vantage not in ("sender", "receiver") or _only_host(flow):
+        return path(flow)
+    return path_from_capture(flow) if vantage == "sender" else path_to_capture(flow)
 
 
 def path_to_capture(flow: Flow) -> str:

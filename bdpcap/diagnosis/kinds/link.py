@@ -84,7 +84,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
 _FULL: Final = Cause(
     "The link was full",
     _queue,
-    places.path,
+    places.full_link,
     "Nothing to tune at the ends: more throughput takes a faster link.",
     _shorter,
 )
@@ -100,14 +100,14 @@ LIMIT: Final = Limit(
         "others' queue": Cause(
             "Other traffic filled the link",
             _queue,
-            places.path,
+            places.full_link,
             "Find who shares the bottleneck.",
             with_change("with a larger share"),
         ),
         "varying": Cause(
             "The link's rate varied",
             _varied,
-            places.path,
+            places.full_link,
             ADVICE,
             _best,
         ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from bdpcap.explain import remedies
 from bdpcap.explain.capacity import delivered_bps, known_bps, spoken
 from bdpcap.explain.expected import GAIN
 from bdpcap.explain.findings.finding import Code, Finding, frames
@@ -48,6 +49,7 @@ def limits(flow: Flow) -> list[Finding]:
             f"{carries}.{trips}",
             cause=_cause(flow, others=others),
             remedy=_remedy(flow, known, others=others),
+            commands=remedies.find_link(*remedies.ends(flow)),
             values={"carried_bps": rate, "capacity_bps": None if pd.isna(capacity) else float(capacity)},
             evidence=f"link in {held.sum()} of {len(held)} rounds. In the median one, {typical['round']}: "
             f"{typical['evidence'].rstrip('.')}",

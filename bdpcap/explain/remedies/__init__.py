@@ -2,6 +2,7 @@
 
 from bdpcap.explain.remedies.congestion import ON_ONE_MACHINE, Losses, fair_queue, losses, on_losses
 from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
+from bdpcap.explain.remedies.link import find_link
 from bdpcap.explain.remedies.programs import unset
 from bdpcap.explain.remedies.receive import (
     autotuned_default,
@@ -25,6 +26,7 @@ __all__ = [
     "autotuned_default",
     "ends",
     "fair_queue",
+    "find_link",
     "fixed_buffer",
     "is_autotuned",
     "joined",
