@@ -194,3 +194,10 @@ def test_workflows_run_what_is_there(path):
         for name in re.findall(r"\b(?:tests|sample_captures)/[\w.]+\w", typed)
         if not (ROOT / name).exists()
     ] == []
+
+
+def test_the_home_page_leads_to_every_document():
+    made = {"rules", "limits", "commands"}  # pages of their own kind, which another page lists
+    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    linked = {(DOCS / target).resolve() for target in re.findall(r"\]\(([^)#\s]+\.md)", home)}
+    assert {path for path in SITE if path.parent.name not in made} - {DOCS / "index.md"} <= linked
