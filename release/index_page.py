@@ -24,6 +24,7 @@ def located(project: str, repository: str) -> str:
         "Documentation": f"{repository}/blob/main/docs/index.md",
         "Changelog": f"{repository}/blob/main/CHANGELOG.md",
         "Issues": f"{repository}/issues",
+        "Security": f"{repository}/security/advisories/new",
         "Source": repository,
     }
     lines = "".join(f'{name} = "{url}"\n' for name, url in urls.items())

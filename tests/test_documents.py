@@ -168,6 +168,9 @@ def test_links_of_the_readme_work_on_a_package_index():
         located((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "https://example.org/r")
     )
     assert project["project"]["urls"]["Source"] == "https://example.org/r"
+    assert "Security" in project["project"]["urls"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["project"]["authors"] == citation["authors"]
 
 
 def test_one_version_everywhere():
