@@ -19,6 +19,7 @@ import bdpcap
 from bdpcap.explain import trust
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.report import headline, ranking
+from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
 LAB = SHARED / "captures/lab"
@@ -253,6 +254,17 @@ def test_time_that_ran_backwards_is_marked(tmp_path):
     marked = rounds["evidence"].str.contains("Time ran backwards in the round.", regex=False)
     assert marked.sum() == 1
     assert rounds.loc[marked, "confidence"].item() <= 0.8
+
+
+@pytest.mark.parametrize(("back_ns", "doubtful"), [(400_000, False), (5_000_000, True)])
+def test_steps_back_that_are_short_for_the_round_trip_are_no_doubt(back_ns, doubtful, tmp_path):
+    packets = transfer(1000, 64, shift=6)
+    for at in range(100, len(packets), 40):
+        packets[at] = replace(packets[at], time_ns=packets[at - 1].time_ns - back_ns)
+    capture = analyse(packets, tmp_path)
+    said = f"by {units.duration(back_ns)} at most."
+    assert any(said in sentence for sentence in caveats(capture))
+    assert any(said in sentence for sentence in doubts(capture)) == doubtful
 
 
 def test_data_without_acknowledgments_decide_nothing(tmp_path):

@@ -83,7 +83,7 @@ class Capture(InProcess):
         Examples
         --------
         >>> print(capture.quality[0].sentence)
-        Time runs backwards at 8 frames.
+        Time runs backwards at 8 frames, by 8.04 ms at most.
         """
         return self._contents.quality
 

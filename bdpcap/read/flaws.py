@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bdpcap.read.facts import CaptureInfo
 
-__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "Seen"]
+__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "Seen", "furthest_back_ns"]
 
 GRAVE: Final = 0.01
 """Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
@@ -176,10 +176,17 @@ def _limit(name: str, thing: str, effect: str, *, grave: bool = False) -> Declar
     )
 
 
+def furthest_back_ns(info: CaptureInfo) -> int:
+    """Return the furthest step back in time from a frame to the next of its file, in ns; 0 if there is none."""
+    return max((one["furthest_back_ns"] for one in info.times_of_files), default=0)
+
+
 def _backwards(seen: Seen) -> str:
     count = len(seen.info.interfaces)
     several = f" The {count} interfaces may differ in clock or queue." if count > 1 else ""
-    return f"Time runs backwards at {units.number(seen.info.time_backwards, 'frame')}.{several}"
+    furthest_ns = furthest_back_ns(seen.info)
+    by = f", by {units.duration(furthest_ns)} at most" if furthest_ns else ""
+    return f"Time runs backwards at {units.number(seen.info.time_backwards, 'frame')}{by}.{several}"
 
 
 def _flows(count: int) -> str:
@@ -320,7 +327,9 @@ DECLARED: Final = (
         lambda seen: seen.info.time_backwards,
         _backwards,
         "Rounds in which it does are marked and less sure.",
-        grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
+        grave=lambda seen: (
+            seen.info.time_backwards > GRAVE * seen.info.frames and seen.matters("time-backwards")
+        ),
     ),
     Declared(
         "one-time",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.read.flaws import DECLARED, Seen
+from bdpcap.read.flaws import DECLARED, Seen, furthest_back_ns
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
+from bdpcap.tables.columns import floats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +52,8 @@ In slow start about half of the payload is in flight at most: a round sends twic
 HANDSHAKE_BYTES: Final = 2
 """Sequence numbers that a connection without payload acknowledges: SYN and FIN take one each (RFC 9293 section 3.4)."""
 
+NOTICED: Final = 0.05
+"""Share of a flow's least round trip from which on a step back in time matters: rules look at tenths."""
 NEEDED: Final = (
     "carried",
     "payload_bytes",
@@ -72,6 +75,7 @@ FLAW_COLUMNS: Final = (
     "largest_bytes",
     "unseen_bytes",
     "mss_bytes",
+    "rtt_min_ns",
     "stream",
 )
 """Columns that `flaws` reads."""
@@ -176,12 +180,16 @@ def flaws(
     affected: Counter[str] = Counter()
     payload = info.missed_bytes
     ways, again = (np.array(list(of), dtype=np.int64) for of in (halves, (two for _, two in twins)))
+    step_ns = furthest_back_ns(info)
     for piece in directions:
         columns = {name: np.asarray(values) for name, values in piece.items()}
         carried = columns["carried"] > 0
         payload += int(columns["payload_bytes"][carried].sum())
         # Of a flow without data in the capture, the acknowledgments show its payload.
         moved = np.where(carried, columns["payload_bytes"], columns["acked_bytes"] + columns["unseen_bytes"])
+        # Without a known round trip, nothing shows that a step is short.
+        short = step_ns < NOTICED * floats(columns["rtt_min_ns"])
+        affected["time-backwards"] += int(moved[~short].sum(dtype=float))
         for code, rows in _affected(columns, ways, again).items():
             if rows.any():
                 counts[code] += int(rows.sum())
