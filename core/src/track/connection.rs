@@ -509,7 +509,8 @@ impl Connection {
             {
                 rows.turns.push(turn);
             }
-        } else if effect.kind == Kind::Retransmission {
+        } else if effect.kind == Kind::Retransmission && !own.flow.tap.is_acknowledged() {
+            // A copy of what the receiver has acknowledged is no part of the message: the first one was.
             self.turns.retransmitted(direction, observed.at);
         }
         if self.wants_events {

@@ -27,8 +27,12 @@ row! {
         pub retransmitted_ns: i64,
         /// Time within the turn in which the sender had no data ready, in ns. These are the pauses that no
         /// acknowledgment ended, although nothing was in flight and the window had room. Ready data would have been
-        /// sent at that acknowledgment, so the pause began with the last data before it.
+        /// sent at that acknowledgment, so the pause began with the last data before it. Of a turn that fits in a
+        /// segment, the time between data without an acknowledgment counts, too. No congestion window is smaller (RFC
+        /// 5681 section 3.1), and Nagle's algorithm would wait for an acknowledgment.
         pub pause_ns: i64,
+        /// Number of these pauses in which the other side could have answered: longer than a round trip of the path.
+        pub pauses: i64,
         /// Number of waits within the turn for a delayed acknowledgment that released less than a segment at once.
         pub holds: i64,
         /// Time of these waits, from the last data before the acknowledgment to the data that it released, in ns.
@@ -42,6 +46,14 @@ row! {
         pub first_frame: u64,
         /// Frame number of the last new payload.
         pub last_frame: u64,
+    }
+}
+
+impl Turn {
+    /// Adds a pause; `rtt_ns` is a round trip of the path.
+    fn paused(&mut self, waited_ns: i64, rtt_ns: i64) {
+        self.pause_ns = self.pause_ns.saturating_add(waited_ns);
+        self.pauses += i64::from(waited_ns > rtt_ns);
     }
 }
 
@@ -178,7 +190,7 @@ impl Turns {
                     if answer && waited_ns >= usual_ns.max(Self::NEWS_NS) {
                         return self.begin(who, (bytes, ends_short), at);
                     }
-                    turn.pause_ns = turn.pause_ns.saturating_add(waited_ns);
+                    turn.paused(waited_ns, sender_rtt_ns.saturating_add(receiver_rtt_ns));
                     turn.rtt_ns = NULL; // queues have emptied in the pause
                 } else if let Some(ack_ns) = released_ns
                     && is_response(ack_ns)
@@ -187,6 +199,11 @@ impl Turns {
                     turn.holds += 1;
                     turn.held_ns = turn.held_ns.saturating_add(waited_ns);
                 }
+            } else if turn.bytes + bytes <= mss && turn.overlapping == 0 {
+                let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
+                let last_ns = turn.end_ns.max(turn.retransmitted_ns);
+                let waited_ns = (at.time_ns - last_ns).max(0);
+                turn.paused(waited_ns, sender_rtt_ns.saturating_add(receiver_rtt_ns));
             }
             if turn.direction == who.1 {
                 if ends_short {
@@ -229,6 +246,7 @@ impl Turns {
             end_ns: time_ns,
             retransmitted_ns: NULL,
             pause_ns: 0,
+            pauses: 0,
             holds: 0,
             held_ns: 0,
             rtt_ns: NULL,
@@ -321,8 +339,10 @@ mod tests {
         turns.all_acknowledged(1, at(60 * MS));
         turns.all_acknowledged(1, at(95 * MS));
         turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(99 * MS));
-        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(900 * MS)); // unacknowledged before: TCP may have held it back
-        assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(44 * MS));
+        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(109 * MS)); // no acknowledgment let it go
+        turns.sent(SERVER, (MSS, MSS), true, || (4 * MS, 0), at(900 * MS)); // more than a segment: TCP may have held it back
+        let pauses = turns.finish().map(|turn| (turn.pauses, turn.pause_ns));
+        assert_eq!(pauses, Some((2, 54 * MS)));
     }
 
     #[test]
