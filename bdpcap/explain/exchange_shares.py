@@ -8,15 +8,33 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap import _core
+from bdpcap.tables.exchanges import round_trips
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
 
-__all__ = ["Held", "Shares", "Typical", "Waits", "shares", "slowest", "waits"]
+__all__ = [
+    "Held",
+    "Shares",
+    "Typical",
+    "Waits",
+    "answering_ns",
+    "sent_on",
+    "shares",
+    "slowest",
+    "trip_ns",
+    "waits",
+]
 
 _OUTER: Final = 3
 """One of so many parts of the exchanges is left out at either end, the quickest and the slowest: the rest is typical."""
+
+
+_PAUSES: Final = 2
+"""Fewest pauses within a request that show messages which wait for no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,8 @@ class Shares:
     """Longest time in one exchange, by side."""
     news: int
     """Times that the server sent again after an answer, without another request."""
+    sent_on: int
+    """Exchanges in which the client sent more while it waited: see `sent_on`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +139,7 @@ def shares(flow: Flow) -> Shares | None:
         held=_held_sides(table),
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
         news=_news(flow.exchanges),
+        sent_on=int(sent_on(flow).sum()),
     )
 
 
@@ -137,6 +158,56 @@ def _news(exchanges: pd.DataFrame) -> int:
     """Return how many exchanges but the last ended with their response, not with the next request."""
     ended_ns = exchanges["request_start_ns"] + exchanges["duration_ns"]
     return int((ended_ns == exchanges["response_end_ns"])[:-1].sum())
+
+
+def sent_on(flow: Flow) -> pd.Series[bool]:
+    """Return for each exchange of a flow's stream whether the client sent on for most of the time until its answer came.
+
+    It paused in its request, each time for longer than a round trip, and so sent without an answer to what it had sent. A
+    message that needs no answer may come before a request, but hardly more.
+    """
+    each = flow.exchanges
+    waiting_ns = each["response_start_ns"] - each["request_end_ns"]
+    sent: pd.Series[bool] = (each["request_pauses"] >= _PAUSES) & (each["request_pause_ns"] > waiting_ns)
+    return sent
+
+
+def trip_ns(flow: Flow) -> int | None:
+    """Return the least round trip of a flow's path; None where none was measured.
+
+    Where the way from the tap to the sender is unknown, each direction shows its part of the path: the larger is nearer
+    to the whole.
+    """
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    whole = flow._counts["sender_side_ns"] is not None
+    trips = [flow.summary["rtt_min_ns"]] if whole else [ns for ns in sides["rtt_min_ns"] if ns != _core.NULL]
+    return max((int(ns) for ns in trips if pd.notna(ns)), default=None)
+
+
+def answering_ns(flow: Flow, rounds: pd.DataFrame) -> int:
+    """Return the server's own time in some rounds of a flow in which it owed an answer.
+
+    Of a round in no exchange, it is the whole time. Where the way from the tap to the server is unknown, that includes a
+    round trip to it, which is left out.
+    """
+    within = _within(flow, rounds)
+    found = waits(flow, rounds[within]) if within.any() else None
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    to_server, _ = round_trips(sides, np.zeros(1, dtype=np.int64))
+    trip = max(0, int(to_server[0])) if flow._counts["sender_side_ns"] is None else 0
+    others = rounds[~within]
+    rest_ns = (others["end_ns"] - others["start_ns"] - trip).clip(lower=0).sum()
+    return int(rest_ns) + (0 if found is None else found.own_ns)
+
+
+def _within(flow: Flow, rounds: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return for each round whether it overlaps the wait of an exchange for its answer."""
+    if not flow.capture._contents.has_exchanges or flow.exchanges.empty:
+        return np.zeros(len(rounds), dtype=np.bool_)
+    asked, answered = (flow.exchanges[f"{name}_ns"].to_numpy() for name in ("request_end", "response_start"))
+    last = np.searchsorted(asked, rounds["end_ns"].to_numpy()) - 1
+    within: NDArray[np.bool_] = (last >= 0) & (answered[last] > rounds["start_ns"].to_numpy())
+    return within
 
 
 def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:

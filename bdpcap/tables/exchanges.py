@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["DIRECTIONS", "exchanges"]
+__all__ = ["DIRECTIONS", "exchanges", "round_trips"]
 
 DIRECTIONS: Final = ("sender", "receiver", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
 """Columns about directions that `exchanges` reads."""
@@ -68,7 +68,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns", "pause_ns")}
-    least_server, least_client = _round_trips(directions, row)
+    least_server, least_client = round_trips(directions, row)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
     to_client = np.maximum(least_client, turns["rtt_ns"][answer])
@@ -104,6 +104,8 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
             "server_ns": np.where(known, server, _core.NULL),
             "network_ns": np.where(split, end - begin - server - client, _core.NULL),
             "client_ns": np.where(thinks, client, _core.NULL),
+            "request_pauses": turns["pauses"][ask],
+            "request_pause_ns": times["pause_ns"][ask],
             "request_holds": turns["holds"][ask],
             "request_held_ns": turns["held_ns"][ask],
             "response_holds": turns["holds"][answer],
@@ -112,7 +114,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     )
 
 
-def _round_trips(
+def round_trips(
     directions: Mapping[str, Any], client: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the minimum round trips from the tap to the server and to the client; NULL where none was measured.

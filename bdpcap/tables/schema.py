@@ -220,6 +220,12 @@ EXCHANGES: Final[dict[str, Column]] = {
     "server_ns": Column("Int64", "the server's time; null where no round trip from the tap to it was seen"),
     "network_ns": Column("Int64", "what neither server nor client took: round trips and transfer"),
     "client_ns": Column("Int64", "the client's time until its next request; null where none follows"),
+    "request_pauses": Column(
+        "int64", "pauses of the client within the request that were longer than a round trip"
+    ),
+    "request_pause_ns": Column(
+        "int64", "time of all pauses of the client within the request, a part of its time"
+    ),
     "request_holds": Column(
         "int64", "times that a part of the request waited for a delayed acknowledgment (Nagle)"
     ),
