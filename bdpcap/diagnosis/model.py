@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "longest"]
+__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "exchange", "longest"]
 
 
 class Weight(StrEnum):
@@ -22,6 +22,32 @@ class Weight(StrEnum):
     ROOT_CAUSE = "root cause"
     CONTRIBUTING = "contributing"
     NOTE = "note"
+
+
+class Shown(NamedTuple):
+    """Frames that show a verdict, and their times in ns since the epoch."""
+
+    first_frame: int
+    last_frame: int
+    first_ns: int
+    last_ns: int
+
+
+def exchange(flow: Flow, lasting_ns: pd.Series[int]) -> Shown | None:
+    """Return the frames of the exchange that lasts longest by these times; None without a time."""
+    if lasting_ns.isna().all():
+        return None
+    one = flow.exchanges[flow.exchanges.index == lasting_ns.idxmax()].iloc[0]
+    return Shown(
+        int(one["first_frame"]),
+        int(one["last_frame"]),
+        int(one["request_start_ns"]),
+        int(one["response_end_ns"]),
+    )
+
+
+def _nowhere(_: Flow) -> Shown | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +64,8 @@ class Cause:
     """Advice for that place, used if no finding is the root cause."""
     then: Callable[[Flow], str]
     """Returns the outlook in words, where no rate to expect is known; empty if there is none."""
+    shown: Callable[[Flow], Shown | None] = _nowhere
+    """Returns the frames that show it best; None if the longest run of rounds does."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:
@@ -91,19 +119,6 @@ class Limit:
         if found is None:
             raise ValueError(f"{self.code} is no limit")
         return found
-
-
-class Shown(NamedTuple):
-    """Frames that show a verdict, and their times in ns since the epoch."""
-
-    first_frame: int
-    last_frame: int
-    first_ns: int
-    last_ns: int
-
-
-def _nowhere(_: Flow) -> Shown | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis.model import Nature, Shown
+from bdpcap.diagnosis import again
+from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.explain.exchange_shares import sent_on, trip_ns
 from bdpcap.explain.findings import requests
+from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -49,27 +52,42 @@ def _requests(flow: Flow) -> str:
     shares = requests.told(flow)
     if shares is None:
         return ""
+    if sent_again(flow) is None and requests.are_messages(shares):
+        return (
+            f"In {units.count(shares.sent_on)} of {units.number(shares.count, 'exchange')} the client sent on before an "
+            "answer came: these are messages, not requests."
+        )
     number = units.number(shares.count, "request")
-    more = f" {held}" if (held := requests.held(shares)) else _longest(flow, shares)
+    more = requests.held(shares) or again.said(flow)
+    more = f" {more}" if more else _longest(flow, shares)
     answered = f", typically answered in {_typical(flow, shares)}" if shares.typical.answered_ns else ""
     return f"{number} one after the other{answered}.{more}"
+
+
+def _is_held(flow: Flow) -> bool:
+    """Return whether the path held many packets of a stream for so long that they were sent again."""
+    found = sent_again(flow)
+    return found is not None and found.arrived
 
 
 def _typical(flow: Flow, shares: Shares) -> str:
     """Return the time from a request to the end of its answer, and its largest part."""
     typical = shares.typical
-    each_ns, took_ns, rtt_ns = typical.answered_ns, typical.network_ns, flow.summary["rtt_min_ns"]
+    each_ns, took_ns, rtt_ns = typical.answered_ns, typical.network_ns, trip_ns(flow)
+    if _is_held(flow):
+        # What the path held looks like time of the server behind it.
+        return units.duration(each_ns)
     if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
         share = f"{units.duration(typical.server_ns)} of it by the server"
-    elif pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
+    elif rtt_ns is not None and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
-        trip_ns = min(rtt_ns, took_ns)
-        transfer = took_ns - trip_ns
-        trips = f"round trips ({units.duration(trip_ns)})"
+        least_ns = min(rtt_ns, took_ns)
+        transfer = took_ns - least_ns
+        trips = f"round trips ({units.duration(least_ns)})"
         part = took_ns < each_ns * (1 - SLIGHT)
-        if transfer > trip_ns * SLIGHT:
+        if transfer > least_ns * SLIGHT:
             of_it = f"{units.duration(took_ns)} of it " if part else ""
             share = f"{of_it}{trips} and transfer ({units.duration(transfer)})"
         else:
@@ -151,6 +169,9 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             ends = {side: str(first[side]) for side in ends}
         where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
         return where, requests.advice(shares, side)
+    # Where packets were lost, their repair is the network's time, and the server's own remains.
+    if (side != "server" or _is_held(flow)) and (path := again.advice(flow)):
+        return path
     if said := _nothing_to_mend(client, server, side, shares):
         return "", said
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
@@ -161,6 +182,8 @@ def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str
     """Return the advice where nothing is to be mended; empty elsewhere."""
     if client == server:
         return "Nothing to mend on a path: both programs run on one host, and they decide."
+    if requests.are_messages(shares):
+        return requests.EVENTS
     if side == "client":
         return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
     taken_ns = shares.parts[side] * shares.lasting_ns
@@ -170,17 +193,31 @@ def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str
 
 
 def _shown(flow: Flow) -> Shown | None:
-    """Return the frames of the exchange that Nagle's algorithm held for longest; None without one."""
+    """Return the frames of the exchange, or of the client's pause, that took longest of what the sentence names."""
     shares = requests.told(flow)
-    sides = requests.held_sides(shares) if shares else []
-    if not sides:
+    if shares is None:
         return None
-    wrote = "request" if sides[0].by == "client" else "response"
-    one = flow.exchanges.nlargest(1, f"{wrote}_held_ns").iloc[0]
-    start_ns = int(one["request_start_ns"])
-    return Shown(
-        int(one["first_frame"]), int(one["last_frame"]), start_ns, start_ns + int(one["duration_ns"])
+    each = flow.exchanges
+    if sides := requests.held_sides(shares):
+        return exchange(flow, each[f"{'request' if sides[0].by == 'client' else 'response'}_held_ns"])
+    if sent_again(flow):
+        return exchange(flow, each["network_ns"])
+    if requests.are_messages(shares):
+        return exchange(flow, each["request_pause_ns"][sent_on(flow)])
+    side = _side(flow, shares)
+    return _pause(each) if side == "client" else exchange(flow, each[f"{side}_ns"])
+
+
+def _pause(each: pd.DataFrame) -> Shown | None:
+    """Return the frames of the client's longest pause: from an answer, or the request before it, to the next request."""
+    place = each["client_ns"][:-1].fillna(-1).argmax()
+    one, then = each.iloc[place], each.iloc[place + 1]
+    until_ns, since_ns = int(then["request_start_ns"]), int(one["response_end_ns"])
+    within = int(one["request_end_ns"] - one["request_start_ns"]) > until_ns - since_ns
+    frame, since_ns = (
+        (one["first_frame"], int(one["request_start_ns"])) if within else (one["last_frame"], since_ns)
     )
+    return Shown(int(frame), int(then["first_frame"]), since_ns, until_ns)
 
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice, _shown)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
@@ -241,9 +242,16 @@ def _is_little(flow: Flow) -> bool:
 
 
 def _little_advice(flow: Flow) -> tuple[str, str]:
+    if path := again.advice(flow):
+        return path
     if flow.summary["retransmitted_bytes"]:
         return "", "Nothing to mend: what was lost arrived within a second, and the program sets the pace."
     return "", "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace."
+
+
+def _little(flow: Flow) -> str:
+    more = again.said(flow)
+    return f"{_said(flow)} {more}" if more else _said(flow)
 
 
 NATURE: Final = Nature(
@@ -257,7 +265,7 @@ NATURE: Final = Nature(
 LITTLE: Final = Nature(
     "little data, now and then",
     _is_little,
-    _said,
+    _little,
     _little_advice,
     shown,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.words import units
@@ -42,12 +43,18 @@ def _is_timer(flow: Flow) -> bool:
 def _every(flow: Flow) -> str:
     number = units.number(len(flow.exchanges), "small message")
     usual = units.duration(_intervals_ns(flow).median())
-    return f"{number} with an answer each, one every {usual}: a program's timer, such as a keep-alive."
+    more = f" {said}" if (said := again.said(flow)) else ""
+    return f"{number} with an answer each, one every {usual}: a program's timer, such as a keep-alive.{more}"
+
+
+def _advice(flow: Flow) -> tuple[str, str]:
+    calm = "", "Nothing to mend: the timer sets the pace, and neither end waits for data."
+    return again.advice(flow) or calm
 
 
 NATURE: Final = Nature(
     "a timer's messages",
     _is_timer,
     _every,
-    lambda _: ("", "Nothing to mend: the timer sets the pace, and neither end waits for data."),
+    _advice,
 )

@@ -12,7 +12,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["advice", "explains", "held", "held_sides", "told"]
+__all__ = ["EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -25,6 +25,12 @@ _NEWS: Final = (
     "Nothing to mend on the path: the server also sends unasked, so it may have waited for news, not worked."
 )
 
+EVENTS: Final = (
+    "Nothing to mend on the path: the client sends on without an answer. The server may have waited for events, as a "
+    "remote screen does."
+)
+"""Advice on messages that are no requests."""
+
 _REMEDY: Final = {
     "server": "See in the server's own log whether it worked at these times{poll}.",
     "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
@@ -35,6 +41,8 @@ _REMEDY: Final = {
 
 _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
+_OFTEN: Final = 1 / 8
+"""Share of exchanges in which the client sent on from which it waits for no answer; a choice: fewer are exceptions."""
 _AT_ONCE: Final = (
     "Set TCP_NODELAY in {whose}, or let it write each message at once. Nagle's algorithm holds the second part of a "
     "message until the first is acknowledged."
@@ -62,10 +70,17 @@ def held(found: Shares) -> str:
     return f"Nagle's algorithm held both ends back until a delayed acknowledgment came: {each}."
 
 
+def are_messages(found: Shares) -> bool:
+    """Return whether the client often sent on before its answer came, so that it waits for none."""
+    return found.sent_on >= max(_HABIT, _OFTEN * found.count)
+
+
 def advice(found: Shares, side: str) -> str:
     """Return the advice: on parts of messages that were held if there are some, else on the side that took most."""
     sides = held_sides(found)
     if not sides:
+        if are_messages(found):
+            return EVENTS
         if side == "server" and found.news:
             return _NEWS
         return _REMEDY[side].format(poll=_POLL if found.longest_ns[side] >= _POLL_NS else "")

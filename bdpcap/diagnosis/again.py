@@ -1,0 +1,38 @@
+"""Packets that were sent again, in words: their share, and what to look for on the path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain.sent_again import sent_again
+from bdpcap.words import units
+from bdpcap.words.endpoints import host, on_one_machine
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["advice", "said"]
+
+_ADVICE: Final = {
+    True: "Find where its delay jumps, as in the power saving of Wi-Fi: packets came later than the timers allow.",
+    False: "Find where packets are lost or delayed.",
+}
+"""Advice by whether most packets that were sent again had arrived."""
+
+
+def said(flow: Flow) -> str:
+    """Return a sentence on packets of a flow's stream that were sent again; empty if they were few."""
+    again = sent_again(flow)
+    if again is None:
+        return ""
+    arrived = ", though they had arrived: the path held them" if again.arrived else ""
+    return f"{units.share(again.share)} of the packets were sent again{arrived}."
+
+
+def advice(flow: Flow) -> tuple[str, str] | None:
+    """Return the path of a flow's stream and what to look for there; None if few packets were sent again."""
+    again, ends = sent_again(flow), (host(flow.sender), host(flow.receiver))
+    if again is None or on_one_machine(*ends):
+        return None
+    client, server = ends if flow.is_from_client else reversed(ends)
+    return f"the path between {client} and {server}", _ADVICE[again.arrived]
