@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -18,7 +19,7 @@ from bdpcap import report, tables
 from bdpcap.explain.exchange_shares import shares, waits
 from bdpcap.explain.findings import Code
 from bdpcap.report import exchanges as shown
-from bdpcap.report import page, screen
+from bdpcap.report import page, screen, verdict
 
 MS = 1_000_000
 RECORDED = KEPT / "exchanges"
@@ -134,6 +135,86 @@ def test_a_copy_too_late_to_have_been_answered_takes_nothing_from_the_server():
         .430 < P. 1:101(100)     ack 101 win 512
     """).exchanges
     assert times(table) == [(310, 20, None)]
+
+
+def test_an_answer_ends_at_its_first_copy_and_not_at_one_that_the_client_had():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .130 < P. 1:101(100)     ack 101 win 512
+        .170 > .  101:101(0)     ack 101 win 502     # on its way when the server's timer ends
+        .380 < P. 1:101(100)     ack 101 win 512
+        .500 > P. 101:201(100)   ack 101 win 502
+        .530 < P. 101:201(100)   ack 201 win 512
+    """).exchanges
+    assert table["response_end_ns"][0] == table["response_start_ns"][0]
+    assert times(table)[0] == (10, 20, 370)
+
+
+def test_small_parts_that_no_acknowledgment_released_waited_for_their_program():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .115 > P. 101:201(100)   ack 1   win 502     # Nagle's algorithm would have waited, no window would
+        .145 < P. 1:101(100)     ack 201 win 512
+        .150 > P. 201:301(100)   ack 101 win 502
+        .180 < P. 101:201(100)   ack 301 win 512
+    """).exchanges
+    assert times(table)[0] == (10, 20, 15 + 5)
+    assert in_ms(table, "request_pause_ns") == [(15,), (0,)]
+    assert table["request_pauses"].tolist() == [0, 0]  # less than a round trip: no answer could have come
+
+
+def screens(events):
+    """A remote screen: of ten messages that ask for its changes, so many are followed by three of a pointer."""
+    lines, sent, answered = [HANDSHAKE], 1, 1
+    for number in range(10):
+        for event in range(4 if number < events else 1):
+            lines += [
+                f"+{0.1 if event else 0.001} > P. {sent}:{sent + 10}(10) ack {answered} win 502",
+                f"+.020 < . {answered}:{answered}(0) ack {sent + 10} win 512",
+            ]
+            sent += 10
+        lines += [
+            f"+.080 < P. {answered}:{answered + 900}(900) ack {sent} win 512",
+            f"+0 > . {sent}:{sent}(0) ack {answered + 900} win 502",
+        ]
+        answered += 900
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("events", "messages"), [(0, False), (2, False), (3, True), (10, True)])
+def test_a_client_that_often_sends_on_asks_for_nothing(events, messages):
+    flow = analysed(screens(events)).flow(0)
+    assert shares(flow).sent_on == events
+    (said,) = screen.sentences(flow)
+    assert ("these are messages, not requests" in said) == messages
+    assert ("waited for events" in flow.remedy.words) == messages
+    assert not messages or (said.startswith(f"In {events} of 10 exchanges ") and not flow.remedy.where)
+
+
+def delayed(late):
+    """Twelve requests whose answers come after 30 ms; of so many, a link holds both copies of the request 500 ms."""
+    lines, at = [HANDSHAKE], 1
+    for number in range(12):
+        lines.append(f"+{1 + number % 3} > P. {at}:{at + 100}(100) ack {at} win 502")  # no timer
+        if number < late:
+            lines.append(f"+.300 > P. {at}:{at + 100}(100) ack {at} win 502")
+            lines.append(f"+.200 < P. {at}:{at + 100}(100) ack {at + 100} win 512")
+            lines.append(f"+.001 < . {at + 100}:{at + 100}(0) ack {at + 100} win 512 <sack {at}:{at + 100}>")
+        else:
+            lines.append(f"+.030 < P. {at}:{at + 100}(100) ack {at + 100} win 512")
+        lines.append(f"+.001 > . {at + 100}:{at + 100}(0) ack {at + 100} win 502")
+        at += 100
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("late", "named"), [(0, False), (2, False), (6, True)])
+def test_what_the_path_held_is_not_the_servers_time_and_the_path_is_named(late, named):
+    flow = analysed(delayed(late)).flow(0)
+    assert flow.summary["spurious_retransmits"] == late
+    (said,) = screen.sentences(flow)
+    assert ("the path held them" in said) == named
+    assert ("of it" in said) == (not named)
+    assert flow.remedy.where == ("the path between 192.0.2.1 and 198.51.100.2" if named else "")
 
 
 def test_a_queue_that_the_request_itself_filled_is_the_networks():
@@ -418,3 +499,29 @@ def test_the_report_shows_the_slowest_exchanges_once_a_stream():
     assert section.side == "server"
     slowest = [row["server_ns"] for row in section.slowest]
     assert slowest == sorted(capture.exchanges["server_ns"], reverse=True)[: shown.ROWS]
+
+
+def answers(server_ms):
+    """Large answers, each after a round trip of 20 ms and so many ms of the server's."""
+    lines, asked, answered = [], 1, 1
+    for _ in range(8):
+        lines += [
+            f"+.010 > P. {asked}:{asked + 100}(100) ack {answered} win 502",
+            f"+.020 < . {answered}:{answered}(0) ack {asked + 100} win 512",
+            f"+{server_ms / 1000} < P. {answered}:{answered + 20000}(20000) ack {asked + 100} win 512",
+            f"+0 > . {asked + 100}:{asked + 100}(0) ack {answered + 20000} win 502",
+        ]
+        asked, answered = asked + 100, answered + 20000
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("before", [HANDSHAKE, "0 > . 1:1(0) ack 1 win 502"], ids=["handshake", "without"])
+def test_the_servers_time_is_without_the_round_trips_to_it(before):
+    slow, quick = (analysed(f"{before}\n{answers(ms)}").flow(0, str(SERVER)) for ms in (200, 5))
+    said = screen.sentences(slow)[-1]
+    assert re.fullmatch(r"The server's program .*: it left [78] requests waiting, 1\.[46] s in all\.", said)
+    assert "took its time" not in " ".join(screen.sentences(quick))
+    # A wait of the client's first frame, and the answer to it.
+    first, last = map(int, re.findall(r"[<>]= (\d+)", verdict.best_span(slow).display_filter))
+    wait = slow.exchanges[slow.exchanges["first_frame"] == first].iloc[0]
+    assert last == wait["last_frame"]

@@ -387,7 +387,7 @@ def test_round_trips_before_the_one_large_request_held_the_programs_back():
     flow = analyzed(asks + message, rtt=".340").flow(0, str(CLIENT))
     assert natures.nature(flow) is None
     said = " ".join(screen.sentences(flow))
-    assert "Round trips held the programs back, not bandwidth: 9 requests, one after the other" in said
+    assert "Round trips held the programs back, not bandwidth: 9 exchanges, one after the other" in said
     assert "fewer round trips" in flow.remedy.words
 
 

@@ -278,7 +278,7 @@ def best_span(flow: Flow) -> Span | None:
         before = flow._frames["first"].iloc[: longest.first_round]
         first = int(before[before < last].max()) if (before < last).any() else first
     kind = nature(flow)
-    shown = None if kind is None else kind.shown(flow)
+    shown = cause(flow)[0].shown(flow) if kind is None else kind.shown(flow)
     return Span(
         longest, first, last, _filter(flow, shown or Shown(first, last, longest.start_ns, longest.end_ns))
     )

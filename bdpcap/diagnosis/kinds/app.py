@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from bdpcap.diagnosis import places, relay
-from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
-from bdpcap.explain.exchange_shares import waits
+from bdpcap.explain.exchange_shares import answering_ns, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -17,6 +15,8 @@ from bdpcap.words import palette, units
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
 
 __all__ = ["HABITS", "LIMIT"]
@@ -50,10 +50,25 @@ def _pauses(_: Flow, own: pd.DataFrame) -> str:
     )
 
 
-def _answers(_: Flow, own: pd.DataFrame) -> str:
-    waits = own[own["detail"] == "response time"]
-    lasting_ns = (waits["end_ns"] - waits["start_ns"]).sum()
-    return f"it left {units.number(len(waits), 'request')} waiting, {units.duration(lasting_ns)} in all"
+def _owed(own: pd.DataFrame) -> pd.DataFrame:
+    """Return the rounds in which the server owed an answer."""
+    return own[own["detail"] == "response time"]
+
+
+def _answers(flow: Flow, own: pd.DataFrame) -> str:
+    owed = _owed(own)
+    took_ns = answering_ns(flow, owed)
+    return f"it left {units.number(len(owed), 'request')} waiting, {units.duration(took_ns)} in all"
+
+
+def _sent_on(flow: Flow, _: pd.DataFrame) -> str:
+    found = requests.told(flow)
+    if found is None:
+        return ""
+    return (
+        f"in {units.count(found.sent_on)} of {units.number(found.count, 'exchange')} the client sent on before an answer "
+        "came"
+    )
 
 
 def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
@@ -64,6 +79,21 @@ def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
 def _window_owner(flow: Flow) -> str:
     """Return the receiving host if the window is HTTP/2's, else both hosts."""
     return places.receiver(flow) if receivers_window(flow) else places.programs(flow)
+
+
+def _waited(flow: Flow) -> Shown | None:
+    """Return the frames of the exchange with the longest wait for an answer; None if that is in no exchange."""
+    if not flow.capture._contents.has_exchanges:
+        return None
+    owed, each = _owed(flow.rtts), flow.exchanges
+    wait = owed.loc[[(owed["end_ns"] - owed["start_ns"]).idxmax()]].iloc[0]
+    own = (each["request_start_ns"] <= wait["end_ns"]) & (each["response_end_ns"] >= wait["start_ns"])
+    return exchange(flow, each["server_ns"][own])
+
+
+def _tripped(flow: Flow) -> Shown | None:
+    """Return the frames of the exchange in which the network took longest."""
+    return exchange(flow, flow.exchanges["network_ns"])
 
 
 _IDLE: Final = Cause(
@@ -91,14 +121,14 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _trips(flow: Flow, _: pd.DataFrame) -> str:
-    number = units.number(len(flow.exchanges), "request")
-    return f"{number}, one after the other, each took a round trip of {units.duration(flow.summary['rtt_min_ns'])}"
+    number = units.number(len(flow.exchanges), "exchange")
+    return f"{number}, one after the other, took at least a round trip ({units.duration(trip_ns(flow))}) each"
 
 
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
     """Return whether round trips of requests took most of some rounds' time, and the programs of both ends did not."""
-    rtt_ns = flow.summary["rtt_min_ns"]
-    if pd.isna(rtt_ns) or requests.told(flow) is None or (found := waits(flow, own)) is None:
+    rtt_ns = trip_ns(flow)
+    if rtt_ns is None or requests.told(flow) is None or (found := waits(flow, own)) is None:
         return False
     half_ns = int((own["end_ns"] - own["start_ns"]).sum()) / 2
     trips_ns = len(flow.exchanges) * rtt_ns
@@ -112,6 +142,13 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     detail = longest(own, "detail")
     if detail in ("idle", "small writes") and _are_trips(flow, own):
         return "round trips"
+    if detail == "response time":
+        if (shares := requests.told(flow)) is not None and requests.are_messages(shares):
+            return "events"
+        owed = _owed(own)
+        waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
+        slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
+        return detail if slow or flow.exchanges.empty else "round trips"
     found = waits(flow, own) if detail == "idle" else None
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
     waited = found is not None and found.peer_ns > max(found.own_ns, held_ns / 2)
@@ -135,6 +172,15 @@ LIMIT: Final = Limit(
             places.sender,
             "See what the server does between a request and its answer: that time is not in the capture.",
             paced("as fast as the server answers"),
+            _waited,
+        ),
+        "events": Cause(
+            "The server's program waited, not for the network",
+            _sent_on,
+            places.sender,
+            "It may have waited for events, as a remote screen does, and not worked. Nothing to mend on the path.",
+            paced("as fast as the program writes"),
+            _waited,
         ),
         "peer's time": Cause(
             "The sending program waited for the other end",
@@ -147,8 +193,9 @@ LIMIT: Final = Limit(
             "Round trips held the programs back, not bandwidth",
             _trips,
             places.programs,
-            "Make fewer round trips: ask for more at once, or send without waiting for each answer (pipelining).",
+            "Make fewer round trips: keep connections open, resume TLS sessions, and ask for more at once.",
             paced("as fast as the programs ask"),
+            _tripped,
         ),
         "relayed": Cause(
             "The NAT or proxy had nothing to pass on",
