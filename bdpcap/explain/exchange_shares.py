@@ -175,7 +175,7 @@ def sent_on(flow: Flow) -> pd.Series[bool]:
 def trip_ns(flow: Flow) -> int | None:
     """Return the least round trip of a flow's path; None where none was measured.
 
-    Where the way from the tap to the sender is unknown, each direction shows its part of the path: the larger is nearer
+    Where the way from the tap to the sender is unknown, each direction shows its part of the path. The larger is nearer
     to the whole.
     """
     sides = flow.capture._contents.streams.sides(flow.stream)
