@@ -37,9 +37,11 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         "window_scale": 0,
         "rtt_min_ns": 10_000_000,
         "active_throughput_bps": own_mbps * MBIT,
+        "payload_bytes": own_mbps * MBIT / 8,
     }
+    nothing_missing = {"unseen_bytes": 0, "unsent_bytes": 0, "acked_bytes": own_mbps * MBIT / 8}
     summary["app_share"] = max(app_share, summary["app_share"])
-    return SimpleNamespace(rtts=rtts, summary=summary)
+    return SimpleNamespace(rtts=rtts, summary=summary, _counts=nothing_missing)
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def copied(greeting_ns):
         "payload_bytes": 1_020_000,
         "active_throughput_bps": 8 * 1_020_000e9 / ends[1],
     }
-    other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0]})
+    other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0], "mss_bytes": [1460]})
     capture = SimpleNamespace(flows=other)
     return SimpleNamespace(
         capture=capture,

@@ -94,11 +94,15 @@ def _of(kind: type[Some], events: Columns, flow: Flow, canvas: Canvas) -> Some:
     return kept
 
 
+def _edges_ns(flow: Flow, span: Span) -> tuple[int, int]:
+    """Return the edges of a span in ns since the epoch, a nanosecond outside: a time in seconds is rounded."""
+    origin = origin_ns(flow)
+    return origin + round(span.start * 1e9) - 1, origin + round(span.end * 1e9) + 1
+
+
 def shown(seen: Seen, span: Span) -> tuple[Columns, int | None]:
     """Return the events that the figures draw, and the number of events in the span; None if it is not known."""
-    origin = origin_ns(seen.flow)
-    # A nanosecond more on either side: a time in seconds is rounded.
-    start_ns, end_ns = origin + round(span.start * 1e9) - 1, origin + round(span.end * 1e9) + 1
+    start_ns, end_ns = _edges_ns(seen.flow, span)
     events, number = seen.between(start_ns, end_ns)
     return events.chosen(thinned(events, start_ns, end_ns)), number
 
@@ -225,9 +229,8 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
 
 def _status(flow: Flow, span: Span, events: Columns, number: int | None, *, is_all: bool) -> str:
     """Return a sentence on the events drawn of `number`: `events` were chosen; `is_all`: each of these is drawn."""
-    origin = origin_ns(flow)
-    time = (events.time_ns - origin) / 1e9
-    chosen = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
+    start_ns, end_ns = _edges_ns(flow, span)
+    chosen = int(np.count_nonzero((events.time_ns >= start_ns) & (events.time_ns <= end_ns)))
     lasting = units.duration((span.end - span.start) * 1e9)
     if number is None:
         return f"{lasting}: {units.number(chosen, 'event')} drawn, the extremes of many more"
