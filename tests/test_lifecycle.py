@@ -315,6 +315,31 @@ def test_a_syn_that_never_left_the_router_was_dropped_there(left):
 
 
 @pytest.mark.parametrize(
+    ("ttl", "by_other"),
+    [
+        # The server's packets passed 20 routers. A host may send resets with another initial TTL.
+        (62, True),
+        (43, False),
+        (108, False),
+        (235, False),
+    ],
+)
+def test_a_reset_over_fewer_routers_is_no_servers(ttl, by_other):
+    packets = scenario(
+        f"""
+        0     > S  0:0(0) win 64240 <mss 1460>
+        +.200 < S. 0:0(0) ack 1 win 65160 ttl 44 <mss 1460>
+        +.001 > .  1:1(0) ack 1 win 502
+        +.001 > P. 1:201(200) ack 1 win 502
+        +.020 < R. 1:1(0) ack 201 win 0 ttl {ttl}
+        """
+    )
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("was reset by a device on the way." in line) == by_other
+    assert ("was reset without an answer." in line) != by_other
+
+
+@pytest.mark.parametrize(
     ("server", "port", "start_s", "fell_back"),
     [
         ("203.0.113.7", 80, 1.05, True),

@@ -216,6 +216,16 @@ def routers(ttl: int | None) -> int | None:
     return passed if passed <= MOST_ROUTERS else None
 
 
+def passed(ttl: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the number of routers that packets passed before the tap, as `routers` does; -1 where that is unknown."""
+    tops = np.array(INITIAL_TTLS)
+    known = (ttl >= 0) & (ttl <= INITIAL_TTLS[-1])
+    own = np.where(known, ttl, 0)
+    count = tops[np.searchsorted(tops, own)] - own
+    found: NDArray[np.int64] = np.where(known & (count <= MOST_ROUTERS), count, -1)
+    return found
+
+
 def nearer(ttl: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Return where packets with a TTL passed no router before the tap, and those with the other TTL did."""
     known = others != _core.NULL

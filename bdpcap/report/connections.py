@@ -9,7 +9,7 @@ from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, lines
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, REPEATED
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED
 from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _ADVICE: Final = {
     "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "unread": "Its program had stopped reading: see in its log why, and why it ended.",
+    ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "
+    "So a firewall, a filter or a proxy made them: see its rules.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
     "unused": _AT_ONCE,

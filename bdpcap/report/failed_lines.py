@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
-from bdpcap.report.failures import DONE, LATE, blocks
+from bdpcap.report.failures import DONE, LATE, ON_THE_WAY, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -30,6 +30,7 @@ FAILED: Final = (
     "withdrawn",
     "timeout",
     "unread",
+    ON_THE_WAY,
     "cut off",
     "unanswered",
     "unused",
@@ -208,6 +209,7 @@ class Line:
             "withdrawn": "answered, and reset by the client before any data",
             "timeout": f"given up with {left}",
             "unread": f"reset by {self._resetter()} with its window closed",
+            ON_THE_WAY: "reset by a device on the way",
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
             "unused": "reset before any data",

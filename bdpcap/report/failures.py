@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "REPEATED", "blocks", "next_to"]
+__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "ON_THE_WAY", "REPEATED", "blocks", "next_to"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -34,6 +34,14 @@ GIVEN_UP: Final = 3
 REPEATED: Final = 2
 """Fewest SYNs or SYN-ACKs that show a missing answer: one without an answer is repeated (RFC 6298 section 2.1)."""
 
+ON_THE_WAY: Final = "reset on the way"
+"""Kind of a connection that a device on the way reset: its reset came over fewer routers than the end's packets."""
+FEWER_ROUTERS: Final = 3
+"""Routers that a reset passed less than other packets from its address, from which on another device made it; a choice.
+
+Packets of one host may take ways that differ by a router or two.
+"""
+
 DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
@@ -42,7 +50,7 @@ LATE: Final = "late"
 
 _DIRECTIONS: Final = (
     *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
-    "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns",
+    "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -155,6 +163,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (LATE, complete & _opened_late(life, both)),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
+        (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),
         ("unread", reset & (own_window == 0)),
         ("unused", reset & complete & (life["closed_by"] == NULL) & (client_bytes + server_bytes == 0)),
         ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
@@ -181,6 +190,14 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
     late: NDArray[np.bool_] = (opening_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
     return late
+
+
+def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return whether the reset of each connection passed clearly fewer routers than other packets from its address."""
+    first, reset = (vantage.passed(both[name]).reshape(-1, 2) for name in ("ttl", "reset_ttl"))
+    fewer = (reset >= 0) & (first - reset >= FEWER_ROUTERS)
+    made: NDArray[np.bool_] = np.where(by_client, fewer[:, 0], fewer[:, 1])
+    return made
 
 
 def _unacknowledged(

@@ -2,7 +2,7 @@
 //! Evidence from an end's first packets of where they were captured: their time to live, and whether the network
 //! adapter had yet to complete their checksums.
 
-use crate::decode::Segment;
+use crate::decode::{Flags, Segment};
 use std::net::IpAddr;
 
 /// Counts of the first packets of one end.
@@ -12,8 +12,10 @@ pub struct FirstPackets {
     packets: u8,
     /// Packets with a partial checksum.
     partial_checksums: u8,
-    /// Largest time to live or hop limit.
+    /// Largest time to live or hop limit without resets: a device on the way may have made them.
     ttl: Option<u8>,
+    /// Time to live of the first reset.
+    reset_ttl: Option<u8>,
 }
 
 impl FirstPackets {
@@ -25,15 +27,25 @@ impl FirstPackets {
         if self.packets == Self::MAX_PACKETS {
             return;
         }
+        if segment.flags.has(Flags::RST) {
+            self.reset_ttl = self.reset_ttl.or(Some(segment.ttl));
+            return;
+        }
         self.packets += 1;
         self.partial_checksums += u8::from(has_partial_checksum(segment));
         self.ttl = self.ttl.max(Some(segment.ttl));
     }
 
-    /// Returns the largest time to live or hop limit; `None` before the first packet.
+    /// Returns the time to live or hop limit of the first reset; `None` without one before so many other packets.
+    #[must_use]
+    pub fn reset_ttl(&self) -> Option<u8> {
+        self.reset_ttl
+    }
+
+    /// Returns the largest time to live or hop limit, a reset's where there is no other packet; `None` without a packet.
     #[must_use]
     pub fn ttl(&self) -> Option<u8> {
-        self.ttl
+        self.ttl.or(self.reset_ttl)
     }
 
     /// Do most of the packets have a partial checksum?
@@ -100,6 +112,21 @@ mod tests {
         let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 6 + 100;
         assert!(has_partial_checksum(&segment(sum)));
         assert!(!has_partial_checksum(&segment(!sum)));
+    }
+
+    #[test]
+    fn a_reset_has_a_time_to_live_apart() {
+        let with = |ttl, flags| Segment {
+            ttl,
+            flags: Flags(flags),
+            ..segment(0)
+        };
+        let mut first = FirstPackets::default();
+        first.add(&with(126, Flags::RST));
+        assert_eq!((first.ttl(), first.reset_ttl()), (Some(126), Some(126)));
+        first.add(&with(108, Flags::ACK));
+        first.add(&with(125, Flags::RST));
+        assert_eq!((first.ttl(), first.reset_ttl()), (Some(108), Some(126)));
     }
 
     #[test]

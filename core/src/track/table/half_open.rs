@@ -164,6 +164,7 @@ impl HalfOpen {
                     .map_or(NULL, |bounds| bounds.announced),
                 window_scale: scale_or_null(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
+                reset_ttl: NULL,
                 syn_layout: handshake.layout(from).map_or(NULL, |marks| marks.0 as i64),
                 syn_mss_bytes: handshake.mss(from).map_or(NULL, i64::from),
                 syn_scale: handshake.own_scale(from).map_or(NULL, i64::from),

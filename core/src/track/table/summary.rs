@@ -107,6 +107,9 @@ packed_row! {
         pub scale_exceeded: i64,
         /// Largest time to live (or hop limit) of the sender's first packets; [`NULL`] where there are none.
         pub ttl: i64,
+        /// Time to live (or hop limit) of a reset among the sender's first packets; [`NULL`] without one. A device on the
+        /// way may have made it.
+        pub reset_ttl: i64,
         /// Layout of the options in the sender's SYN, the word of [`crate::decode::Marks`]; [`NULL`] where the SYN was not
         /// captured.
         pub syn_layout: i64,
@@ -204,6 +207,7 @@ impl Summary {
             scale_checked: i64::from(flow.scale.checked_segments()),
             scale_exceeded: i64::from(flow.scale.far_overruns()),
             ttl: or_null(half.first_packets.ttl().map(i64::from)),
+            reset_ttl: or_null(half.first_packets.reset_ttl().map(i64::from)),
             syn_layout: or_null(
                 connection
                     .handshake
