@@ -95,7 +95,7 @@ _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
 )
 _ANSWERED_LATE: Final = (
-    "The answers were late, not lost: the server was busy, "
+    "The answers were late, not lost: the way there is slow, the server was busy, "
     "or a proxy or NAT before it opened its own connection first."
 )
 _SILENT: Final = (
@@ -114,7 +114,9 @@ _ROUTE_WORKS: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "nothing listened there yet, or a filter dropped the SYNs."
 )
-_ONE_LOST: Final = "A SYN or its answer was lost: the next one, sent after a timeout, came through."
+_ONE_LOST: Final = (
+    "A SYN or its answer was lost, or came later than the timer of the SYN allows; another one came through."
+)
 _LOST_OR_DROPPED: Final = "SYNs or their answers were lost, or a filter dropped them."
 _LOST_OR_EARLY: Final = (
     "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
@@ -273,7 +275,8 @@ def _late(line: Line, others: Talks) -> str:
     twice = REPEATED * line.connections
     if not line.at_client and line.syn_acks >= twice:
         return _ANSWERS_LOST
-    if line.syns < twice and line.syn_acks < twice:
+    # Next to the client, each answer that the capture has reached it.
+    if (line.syns < twice and line.syn_acks < twice) or (line.at_client and line.syn_acks >= line.syns):
         return _ANSWERED_LATE
     if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
         return _QUEUE_OR_LOST

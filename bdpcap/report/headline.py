@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL
-from bdpcap.diagnosis.natures import DISOWNED, NO_TCP, OUTAGE, REQUESTS, SLOW_START, STOPPED, nature
+from bdpcap.diagnosis.natures import DISOWNED, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -128,7 +128,7 @@ def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
 
 def _paced(shown: list[Group]) -> str:
     """Return the words on the pace of flows whose limit was the application."""
-    if any(nature(group.flow) in (REQUESTS, SLOW_START) or cause(group.flow)[0] is _TRIPS for group in shown):
+    if any(nature(group.flow) in (*MUTUAL, SLOW_START) or cause(group.flow)[0] is _TRIPS for group in shown):
         return "; round trips and programs set the pace"
     waited = " and waited for their programs"
     if any(relayed(group.flow) for group in shown):

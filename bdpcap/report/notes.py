@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import FAREWELL, NO_TCP, OUTAGE, REQUESTS, TIMER, nature
+from bdpcap.diagnosis.natures import FAREWELL, MUTUAL, NO_TCP, OUTAGE, TIMER, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code, found
@@ -93,7 +93,7 @@ def _reordering(flow: Flow) -> str:
 def _first_byte(flow: Flow) -> str:
     """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it."""
     exchanges = flow.exchanges
-    if exchanges.empty or nature(flow) in (REQUESTS, TIMER) or exchanges["server"].iloc[0] != flow.sender:
+    if exchanges.empty or nature(flow) in (*MUTUAL, TIMER) or exchanges["server"].iloc[0] != flow.sender:
         return ""
     first = exchanges.iloc[0]
     waited_ns = int(first["response_start_ns"]) - int(first["request_end_ns"])

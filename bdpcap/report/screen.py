@@ -10,10 +10,11 @@ import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
-from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, STOPPED, nature
+from bdpcap.diagnosis.natures import FAREWELL, MUTUAL, OUTAGE, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
+from bdpcap.explain.findings import requests
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, verdict
 from bdpcap.report.notes import notes
@@ -64,7 +65,7 @@ def entries(groups: list[Group]) -> Entries:
     # The wait at the end of a connection is nobody's loss, so another flow comes first.
     first = next((place for place, kind in enumerate(kinds) if kind is not FAREWELL), 0)
     for place, (group, kind) in enumerate(zip(told, kinds, strict=True)):
-        asks = kind is REQUESTS
+        asks = kind in MUTUAL
         if asks and group.flow.stream in asked:
             # A quiet stream has the bytes of both directions.
             if any(one.flow.stream == group.flow.stream for one in quiet):
@@ -103,10 +104,18 @@ def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
     carried = flow.summary["payload_bytes"]
     if carried < ANSWERS * sum(_carried(one.flow) for one in detailed if one.flow.stream == flow.stream):
         return True
+    if part("the requests", lambda: _is_held(flow), lambda _: False):
+        return False
     if carried >= SLIGHT * max(_carried(one.flow) for one in detailed):
         return False
     paced = part("the cause", lambda: cause(flow)[0] in PACED, lambda _: False)
     return paced or flow.summary["active_ns"] < NOTICED_NS
+
+
+def _is_held(flow: Flow) -> bool:
+    """Return whether Nagle's algorithm held a stream's messages for a notable time."""
+    shares = requests.told(flow)
+    return shares is not None and bool(requests.held_sides(shares))
 
 
 def _carried(flow: Flow) -> int:

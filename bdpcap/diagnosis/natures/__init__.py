@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DISOWNED",
     "FAREWELL",
+    "MUTUAL",
     "NO_TCP",
     "OUTAGE",
     "REQUESTS",
@@ -46,6 +47,8 @@ STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
+MUTUAL: Final = (requests.MESSAGES, REQUESTS)
+"""Natures of a stream whose both directions are one exchange."""
 TIMER: Final = timer.NATURE
 
 _ALL: Final = (
@@ -57,7 +60,7 @@ _ALL: Final = (
     FAREWELL,
     SLOW_START,
     TIMER,
-    REQUESTS,
+    *MUTUAL,
     short.NATURE,
     short.LITTLE,
     unasked.NATURE,

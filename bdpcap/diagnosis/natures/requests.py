@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["NATURE"]
+__all__ = ["MESSAGES", "NATURE"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
@@ -46,6 +46,14 @@ def _asks(flow: Flow) -> bool:
         return False
     quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
     return bool(quick or each_bytes.mean() < initial_window_bytes(flow))
+
+
+def _are_messages(flow: Flow) -> bool:
+    """Return whether such a stream is messages: its client often sends on before an answer comes."""
+    if not _asks(flow) or sent_again(flow) is not None:
+        return False
+    shares = requests.told(flow)
+    return shares is not None and requests.are_messages(shares)
 
 
 def _requests(flow: Flow) -> str:
@@ -221,3 +229,4 @@ def _pause(each: pd.DataFrame) -> Shown | None:
 
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice, _shown)
+MESSAGES: Final = Nature("messages both ways", _are_messages, _requests, _requests_advice, _shown)
