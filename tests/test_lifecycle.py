@@ -674,7 +674,7 @@ def test_the_time_of_opening_ends_with_the_clients_answer():
     [
         (f"100 {TRY}\n+1 {TRY}{OPENS}", [], "A SYN or its answer was lost, or came later"),
         (f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", [], "nothing listened there yet: see when"),
-        (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", [], "The answers were late, not lost"),
+        (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", [], "The answers came late"),
         # The port was open meanwhile.
         (f"100 {TRY}\n+1 {TRY}{OPENS}", [(f"100.5 {TRY}{OPENS}", {"client": OTHER})], "the server's queue"),
         # Only another port of the host answered meanwhile.

@@ -95,8 +95,8 @@ _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
 )
 _ANSWERED_LATE: Final = (
-    "The answers were late, not lost: the way there is slow, the server was busy, "
-    "or a proxy or NAT before it opened its own connection first."
+    "The answers came late: the server or the way there was slow, or a first answer was lost. "
+    "A proxy or NAT may have opened its own connection first."
 )
 _SILENT: Final = (
     "The SYNs reached the capture next to the server, and it did not answer. "
@@ -332,4 +332,4 @@ def _is_unreachable(line: Line, others: Talks) -> bool:
     """Return whether nobody answers the only client, which tried again, though a server of it answers others."""
     client, server = line.clients.one, line.servers.one
     tried_again = len(line.clients) == 1 and not line.once_each
-    return tried_again and not others.answered(client) and others.answered(server)
+    return tried_again and not others.answered(client) and others.answers(server)

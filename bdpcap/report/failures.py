@@ -186,9 +186,7 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     known_ns = both["rtt_min_ns"].reshape(-1, 2)
     rtt_ns = np.where(known_ns == NULL, opening_ns[:, None], known_ns).min(axis=1)
     again = (life["syns"] > 1) | (life["syn_acks"] > 1)
-    # A client that answers late has its own reasons.
-    answer_ns = both["start_ns"][1::2] - both["start_ns"][::2]
-    timed = (both["initial_rtt_ns"][::2] != NULL) & (2 * answer_ns >= opening_ns)
+    timed = both["initial_rtt_ns"][::2] != NULL
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
     late: NDArray[np.bool_] = (opening_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
     return late

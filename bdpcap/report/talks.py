@@ -87,9 +87,13 @@ class Talks:
         began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns + FIRST_TIMEOUT_NS)
         return int(np.count_nonzero(self._of_other_version(client, port) & began))
 
-    def answered(self, host: str) -> bool:
-        """Return whether a host exchanged packets with any other, as client or server."""
-        return hash(host) in self.client or hash(host) in self.server
+    def answered(self, client: str) -> bool:
+        """Return whether any host answered a client, or the client another as its server."""
+        return hash(client) in self.client or self.answers(client)
+
+    def answers(self, server: str) -> bool:
+        """Return whether a host answered any other as its server."""
+        return hash(server) in self.server
 
     def _of_other_version(self, client: str, port: str) -> NDArray[np.bool_]:
         """Return which connections to a port were made over the IP version that a client did not use."""

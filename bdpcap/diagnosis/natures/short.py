@@ -254,13 +254,13 @@ def _little(flow: Flow) -> str:
     return f"{_said(flow)} {more}" if more else _said(flow)
 
 
-NATURE: Final = Nature(
-    "a short transfer",
-    _is_short,
-    _said,
-    lambda _: ("", "Nothing to mend: the data took less than a second."),
-    shown,
-)
+def _short_advice(flow: Flow) -> tuple[str, str]:
+    if _bulk(flow) is None and _span_ns(flow) >= NOTICED_NS:
+        return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
+    return "", "Nothing to mend: the data took less than a second."
+
+
+NATURE: Final = Nature("a short transfer", _is_short, _said, _short_advice, shown)
 
 LITTLE: Final = Nature(
     "little data, now and then",
