@@ -349,3 +349,26 @@ def test_a_short_transfer_says_that_its_window_was_still_growing(small):
     said = " ".join(screen.sentences(flow))
     assert screen.head(flow).startswith("a short transfer")
     assert ("The receive window was still growing: it grew from " in said) == small
+
+
+@pytest.mark.parametrize(("again", "arrived", "held"), [(1, 1, False), (2, 1, True), (0, 0, True)])
+def test_copies_that_had_no_need_are_no_hold_of_a_short_transfer(again, arrived, held):
+    # A duplicate SACK of the receiver reports each copy that had arrived (RFC 2883).
+    flow = copied(10_000_000)
+    flow.summary = pd.concat(
+        [
+            flow.summary.drop("active_ns"),
+            pd.Series(
+                {
+                    "limit": "cwnd",
+                    "active_ns": 30_000_000,
+                    "retransmits": again,
+                    "spurious_retransmits": arrived,
+                    "retransmitted_bytes": 1460 * again,
+                    "cwnd_share": 0.7,
+                }
+            ),
+        ]
+    )
+    flow.rtts["detail"] = "recovery"
+    assert short.NATURE.holds(flow) != held

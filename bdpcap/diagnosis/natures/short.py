@@ -181,7 +181,7 @@ def _said(flow: Flow) -> str:
 def _held(flow: Flow) -> str:
     """Return a sentence on the limit of a short transfer; empty for the program, and if unknown."""
     limit = str(flow.summary["limit"])
-    if limit in ("app", "unknown"):
+    if limit in ("app", "unknown") or _only_needless(flow):
         return ""
     own = flow.rtts[flow.rtts["limit"] == limit]
     if limit == "rwnd" and longest(own, "detail") == "ramp" and not _is_few(flow):
@@ -202,8 +202,16 @@ def _is_short(flow: Flow) -> bool:
     summary = flow.summary
     brief = summary["active_ns"] < NOTICED_NS or (_is_one_burst(flow) and not _is_few(flow))
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
-    # Repairs within a second held the program up for less.
-    return bool(brief) and (first or summary["limit"] == "app" or ends_by_itself(flow))
+    # Repairs within a second held the program up for less, and copies that had no need held nothing.
+    short = summary["limit"] == "app" or _only_needless(flow) or ends_by_itself(flow)
+    return bool(brief) and (first or short)
+
+
+def _only_needless(flow: Flow) -> bool:
+    """Return whether congestion control was the main limit, and all that a flow sent again had arrived."""
+    summary = flow.summary
+    again = int(summary["retransmits"])
+    return bool(summary["limit"] == "cwnd" and 0 < again <= int(summary["spurious_retransmits"]))
 
 
 def _is_brief(flow: Flow) -> bool:
