@@ -109,6 +109,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         for limit, own in most.iterrows()
     ]
     out = "" if OUTAGE.title in most.index else out
+    failed = connections.failed(capture)
+    if failed >= NOTABLE_SHARE * capture.info.streams:
+        out += f"; {units.number(failed, 'connection')} failed"
     ended = (
         f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
     )

@@ -134,13 +134,16 @@ def _sums(detailed: list[Group]) -> list[str]:
 
 
 def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
-    """Return sentences on the groups without an entry: at which nothing is to be mended, and which are undecided."""
+    """Return sentences on the groups without an entry: nothing is to be mended, they are slight, or undecided."""
     decided = [group for group in quiet if group.flow.summary["limit"] != "unknown"]
     undecided = [group for group in quiet if group.flow.summary["limit"] == "unknown"]
-    mutual = any(_is_mutual(group.flow) for group in decided)
+    fine = [group for group in decided if not ranking.has_place(group.flow)]
+    slight = [group for group in decided if ranking.has_place(group.flow)]
+    mutual = any(_is_mutual(group.flow) for group in fine)
     what = "short exchanges, requests and pauses" if mutual else "short transfers and pauses"
     said = [
-        _of_quiet(decided, detailed, f" in {what}. Nothing to mend there."),
+        _of_quiet(fine, detailed, f" in {what}. Nothing to mend there."),
+        _of_quiet(slight, detailed, ", too little to matter here."),
         _of_quiet(undecided, detailed, ", undecided."),
     ]
     return " ".join(filter(None, said))
