@@ -39,6 +39,26 @@ def test_an_outage_is_the_news():
     assert flow.remedy.where.startswith("the path from ")
 
 
+def test_acknowledgments_of_other_data_show_that_the_path_was_up():
+    # Of two segments the first is lost, and so is its first copy. The second is reported at once, and again later. From
+    # the first report to the end it takes 1, 1, 2 and 0.02 s.
+    lost = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.001 > .  1001:2461(1460) ack 1 win 502
+    +0    > P. 2461:2561(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
+    +1    > .  1001:2461(1460) ack 1 win 502
+    +1    < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
+    +2    > .  1001:2461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 2561 win 500
+    """
+    flow = opened(lost).flow(0)
+    assert "No acknowledgment of new data came for 4.02 s" in screen.sentences(flow)[-1]
+    assert "Others came meanwhile." in screen.sentences(flow)[-1]
+    assert flow.remedy.words.startswith("Find where data were lost")
+
+
 def test_data_that_reached_a_capture_at_the_receiver_are_the_receivers_to_explain():
     # From the receiver, which answers its SYN-ACK's peer at once; then it acknowledges nothing, and the sender gives up.
     given_up = """

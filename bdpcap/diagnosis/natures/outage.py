@@ -36,6 +36,7 @@ _DROPPED: Final = (
     "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
 )
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
+_STILL_THERE: Final = "Find where data were lost: other acknowledgments came meanwhile."
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
 _UNANSWERED: Final = (
     "Data arrived next to it, and it answered nothing: see whether it hung, or its firewall dropped them."
@@ -74,7 +75,8 @@ def _outage(flow: Flow) -> str:
     if quiet is None or quiet.since_ns is None:
         waited = units.duration(summary["longest_stall_ns"])
         tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
-        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{rest}"
+        meanwhile = " Others came meanwhile." if _came_meanwhile(flow) else ""
+        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{meanwhile}{rest}"
     since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
@@ -134,6 +136,12 @@ def _span(flow: Flow) -> Silence | None:
     return quiet if known else None
 
 
+def _came_meanwhile(flow: Flow) -> bool:
+    """Return whether acknowledgments of no new data came in the longest stall."""
+    known = pd.notna(flow.summary["longest_stall_ns"]) and silence.of(flow) is not None
+    return bool(known and _span(flow) is None)
+
+
 def _is_away(flow: Flow) -> bool:
     """Return whether the capture was taken away from the sender, where it shows losses before it."""
     return flow.summary["vantage"] in ("between", "receiver")
@@ -172,7 +180,7 @@ def _was_reset(flow: Flow, quiet: Silence) -> bool:
 def _advice(flow: Flow) -> tuple[str, str]:
     quiet = _span(flow)
     if quiet is None:
-        return places.path(flow), _GONE
+        return places.path(flow), _STILL_THERE if _came_meanwhile(flow) else _GONE
     if _was_reset(flow, quiet):
         return places.receiver(flow), "See why it reset the connection, and why it answered nothing before."
     if _passed(flow, quiet):
