@@ -633,6 +633,10 @@ def test_a_connection_on_both_sides_of_a_nat_counts_once(lowered, second, pairs,
         "2 flows carried 1.10 kB" if pairs else "4 flows carried 2.20 kB"
     )
     assert any("(streams 0 and 1)" in doubt for doubt in trust.doubts(capture)) == bool(pairs)
+    # Sum, entries and the rest leave out the same stream.
+    shown = ranking.groups(capture)
+    assert {stream for group in shown for stream in group.flows["stream"]} == ({0} if pairs else {0, 1})
+    assert headline.rest(capture, shown) == ""
 
 
 @pytest.mark.parametrize(("skipped", "pairs"), [(0, 1), (1, 0)])

@@ -23,6 +23,7 @@ from bdpcap.report.ranking import (
     keys,
     listed,
     lost_ns,
+    once_each,
     ranked,
     ten_segments,
 )
@@ -71,8 +72,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         return no_flows.sentence(capture)
     if not shown:
         return no_bulk(capture)
-    # A connection on both sides of a NAT is two streams, and carried its payload once.
-    flows = flows[~flows["stream"].isin([two for _, two in capture._contents.twins])]
+    flows = once_each(capture, flows)
     total = max(1, int(flows["payload_bytes"].sum()))
     # A limit that nobody here can lift is a limit still.
     well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
@@ -144,7 +144,7 @@ def _paced(shown: list[Group]) -> str:
 
 def no_bulk(capture: Capture) -> str:
     """Return a sentence on a capture of many flows without a bulk transfer; empty for any other capture."""
-    flows = capture.flows
+    flows = once_each(capture, capture.flows)
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     # The sum of absurd times exceeds 64 bits.
@@ -173,7 +173,7 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
     known |= {(group.flow.stream, group.flow.sender) for group in shown}
     if not shown:
         return ""
-    flows = ranked(capture)
+    flows = once_each(capture, ranked(capture))
     hidden = flows[[key not in known for key in keys(flows)]]
     streams = {group.flow.stream for group in shown}
     if hidden.empty or (

@@ -119,6 +119,11 @@ def ranked(capture: Capture) -> pd.DataFrame:
     return flows.loc[importance(flows).sort_values(ascending=False, kind="stable").index]
 
 
+def once_each(capture: Capture, flows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of flows without the second stream of each connection that was captured on both sides of a NAT."""
+    return flows[~flows["stream"].isin([two for _, two in capture._contents.twins])]
+
+
 def groups(capture: Capture) -> list[Group]:
     """
     Return the groups of flows for the first page, at most `DETAILED_FLOWS`, in falling order of importance.
@@ -156,9 +161,10 @@ def first(capture: Capture) -> list[Flow]:
 
 def standing(capture: Capture) -> pd.DataFrame:
     """Return the columns by which `alike` ranks and groups ``flows``; names are missing for flows not in `bulk`."""
-    flows = capture.flows
+    flows = once_each(capture, capture.flows)
     large = bulk(flows)
     named = flows[large]
+    details = pd.Series(capture._contents.verdicts.main_details, index=capture.flows.index)
     return pd.DataFrame(
         {
             "stream": flows["stream"],
@@ -168,7 +174,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "sender": named["sender"],
             "receiver": named["receiver"],
             "limit": named["limit"],
-            "detail": pd.Series(capture._contents.verdicts.main_details, index=flows.index)[large],
+            "detail": details[flows.index][large],
             "to_server": _to_server(capture, flows),
         },
         index=flows.index,
@@ -251,4 +257,5 @@ def ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     """Return which flows are sent by the client, as `bdpcap.Flow.is_from_client`."""
-    return pd.Series(capture._contents.streams.carriers["direction"] == 0, index=flows.index)
+    by_client = capture._contents.streams.carriers["direction"] == 0
+    return pd.Series(by_client, index=capture.flows.index)[flows.index]
