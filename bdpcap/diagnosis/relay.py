@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.once import once
+from bdpcap.explain.sharing import met
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def onward(flow: Flow) -> tuple[int, str] | None:
     twins = {stream for pair in flow.capture._contents.twins if flow.stream in pair for stream in pair}
     alike = (
         ((flows["payload_bytes"] - carried).abs() <= _ALIKE * carried)
-        & (flows["start_ns"] < summary["end_ns"])
-        & (flows["end_ns"] > summary["start_ns"])
+        & met(flows, summary)
         & (flows["limit"] != "app")
         & ~flows["stream"].isin({flow.stream, *twins})
     )

@@ -14,7 +14,7 @@ from bdpcap.words.endpoints import same_way
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Sharing", "beside", "sharing", "together_bps"]
+__all__ = ["Sharing", "beside", "met", "sharing", "together_bps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,14 @@ def together_bps(flows: pd.DataFrame) -> float:
 
 def beside(flows: pd.DataFrame, flow: pd.Series) -> pd.DataFrame:
     """Return the rows with ``start_ns`` and ``end_ns`` that go the way of a flow, in a time in which it ran."""
-    met = (flows["start_ns"] < flow["end_ns"]) & (flows["end_ns"] > flow["start_ns"])
-    found: pd.DataFrame = flows[same_way(flows, flow) & met]
+    found: pd.DataFrame = flows[same_way(flows, flow) & met(flows, flow)]
     return found
+
+
+def met(flows: pd.DataFrame, flow: pd.Series) -> pd.Series[bool]:
+    """Return which rows with ``start_ns`` and ``end_ns`` ran in a time in which a flow ran."""
+    own: pd.Series[bool] = (flows["start_ns"] < flow["end_ns"]) & (flows["end_ns"] > flow["start_ns"])
+    return own
 
 
 def sharing(

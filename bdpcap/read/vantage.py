@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["DELAYS", "NAMES", "UNKNOWN", "behind", "nearer", "places", "routers", "sender_sides", "sentence"]
+__all__ = [
+    "DELAYS",
+    "NAMES",
+    "UNKNOWN",
+    "behind",
+    "nearer",
+    "passed",
+    "places",
+    "routers",
+    "sender_sides",
+    "sentence",
+]
 
 NAMES: Final = np.array(PLACES, dtype=object)
 """Names of places by their codes. A capture may have millions of directions, and a code takes a byte."""
@@ -38,6 +49,8 @@ BLOCK: Final = 1 << 15
 """Directions that are placed together; an even number, since those of a stream are."""
 INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
+UNKNOWN_ROUTERS: Final = -1
+"""Number of routers where it is unknown, in arrays."""
 MOST_ROUTERS: Final = 30
 """Most routers that a path has: as many as traceroute looks for (traceroute(8), -m)."""
 
@@ -210,19 +223,17 @@ def routers(ttl: int | None) -> int | None:
 
     It is the difference to the next usual initial TTL. A program may choose a lower one: BGP sends with a TTL of 1.
     """
-    if ttl is None or ttl == _core.NULL:
-        return None
-    passed = int(next((top for top in INITIAL_TTLS if top >= ttl), INITIAL_TTLS[-1]) - ttl)
-    return passed if passed <= MOST_ROUTERS else None
+    count = UNKNOWN_ROUTERS if ttl is None else int(passed(np.array([ttl]))[0])
+    return None if count == UNKNOWN_ROUTERS else count
 
 
 def passed(ttl: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the number of routers that packets passed before the tap, as `routers` does; -1 where that is unknown."""
+    """Return what `routers` returns for each TTL, with `UNKNOWN_ROUTERS` in place of None."""
     tops = np.array(INITIAL_TTLS)
     known = (ttl >= 0) & (ttl <= INITIAL_TTLS[-1])
     own = np.where(known, ttl, 0)
     count = tops[np.searchsorted(tops, own)] - own
-    found: NDArray[np.int64] = np.where(known & (count <= MOST_ROUTERS), count, -1)
+    found: NDArray[np.int64] = np.where(known & (count <= MOST_ROUTERS), count, UNKNOWN_ROUTERS)
     return found
 
 

@@ -195,7 +195,7 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
 def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether the reset of each connection passed clearly fewer routers than other packets from its address."""
     first, reset = (vantage.passed(both[name]).reshape(-1, 2) for name in ("ttl", "reset_ttl"))
-    fewer = (reset >= 0) & (first - reset >= FEWER_ROUTERS)
+    fewer = (reset != vantage.UNKNOWN_ROUTERS) & (first - reset >= FEWER_ROUTERS)
     made: NDArray[np.bool_] = np.where(by_client, fewer[:, 0], fewer[:, 1])
     return made
 

@@ -63,12 +63,7 @@ def _answers(flow: Flow, own: pd.DataFrame) -> str:
 
 def _sent_on(flow: Flow, _: pd.DataFrame) -> str:
     found = requests.told(flow)
-    if found is None:
-        return ""
-    return (
-        f"in {units.count(found.sent_on)} of {units.number(found.count, 'exchange')} the client sent on before an answer "
-        "came"
-    )
+    return "" if found is None else requests.sent_on(found)
 
 
 def _outstanding(flow: Flow, _: pd.DataFrame) -> str:

@@ -137,9 +137,8 @@ def _span(flow: Flow) -> Silence | None:
 
 
 def _came_meanwhile(flow: Flow) -> bool:
-    """Return whether acknowledgments of no new data came in the longest stall."""
-    known = pd.notna(flow.summary["longest_stall_ns"]) and silence.of(flow) is not None
-    return bool(known and _span(flow) is None)
+    """Return whether acknowledgments of no new data came in the longest stall, if `_span` is None."""
+    return pd.notna(flow.summary["longest_stall_ns"]) and silence.of(flow) is not None
 
 
 def _is_away(flow: Flow) -> bool:

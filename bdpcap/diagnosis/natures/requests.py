@@ -56,15 +56,15 @@ def _are_messages(flow: Flow) -> bool:
     return shares is not None and requests.are_messages(shares)
 
 
+def _messages(flow: Flow) -> str:
+    shares = requests.told(flow)
+    return "" if shares is None else f"I{requests.sent_on(shares)[1:]}: these are messages, not requests."
+
+
 def _requests(flow: Flow) -> str:
     shares = requests.told(flow)
     if shares is None:
         return ""
-    if sent_again(flow) is None and requests.are_messages(shares):
-        return (
-            f"In {units.count(shares.sent_on)} of {units.number(shares.count, 'exchange')} the client sent on before an "
-            "answer came: these are messages, not requests."
-        )
     number = units.number(shares.count, "request")
     more = requests.held(shares) or again.said(flow)
     more = f" {more}" if more else _longest(flow, shares)
@@ -229,4 +229,4 @@ def _pause(each: pd.DataFrame) -> Shown | None:
 
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice, _shown)
-MESSAGES: Final = Nature("messages both ways", _are_messages, _requests, _requests_advice, _shown)
+MESSAGES: Final = Nature("messages both ways", _are_messages, _messages, _requests_advice, _shown)

@@ -12,7 +12,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "told"]
+__all__ = ["EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "sent_on", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -73,6 +73,12 @@ def held(found: Shares) -> str:
 def are_messages(found: Shares) -> bool:
     """Return whether the client often sent on before its answer came, so that it waits for none."""
     return found.sent_on >= max(_HABIT, _OFTEN * found.count)
+
+
+def sent_on(found: Shares) -> str:
+    """Return in how many exchanges the client sent on, as the end of a sentence."""
+    part = f"in {units.count(found.sent_on)} of {units.number(found.count, 'exchange')}"
+    return f"{part} the client sent on before an answer came"
 
 
 def advice(found: Shares, side: str) -> str:
