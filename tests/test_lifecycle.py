@@ -506,6 +506,23 @@ def test_a_client_that_searches_peers_has_one_line(hosts, step, peers):
     assert first.startswith(f"{hosts if hosts == 15 else 10} connections from {CLIENT.host} to ")
 
 
+def test_connections_with_data_make_no_search():
+    # A browser: 15 servers reset its requests, and two more hosts never answer.
+    served = "+.001 > P. 1:201(200) ack 1 win 502\n+.02 < R. 1:1(0) ack 201 win 0"
+    packets = [
+        packet
+        for one in range(1, 16)
+        for packet in scenario(HANDSHAKE + served, server=Address(f"203.0.113.{one}", 443))
+    ]
+    for one in (1, 2):
+        packets += scenario("9 > S 0:0(0) win 64240", server=Address(f"198.51.100.{one}", 443))
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    told = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert [f"port 443 of 198.51.100.{one} was never answered" in told[one - 1] for one in (1, 2)] == [
+        True
+    ] * 2
+
+
 REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"
 
 

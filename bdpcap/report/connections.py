@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks
-from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, lines
+from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, WITHOUT_DATA, lines
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED
 from bdpcap.words.endpoints import is_public
 
@@ -137,8 +137,6 @@ _RACING: Final = ("never completed", "withdrawn")
 _BY_PORT: Final = (*_RACING, "refused")
 """Kinds whose advice depends on other connections to their ports."""
 
-_WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdrawn", "unused")
-"""Kinds of connections that a scan leaves: no end sent data."""
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
@@ -211,7 +209,7 @@ def _around(capture: Capture) -> _Around:
     made = lines(capture)
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
     others = talks.of(capture, hosts, {line.ports.one for kind in _BY_PORT for line in made[kind]})
-    tries = [line for kind in _WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
+    tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
     return _Around(
         first_ns=capture.info.first_ns or 0,
         last_ns=capture.info.last_ns or 0,
@@ -234,7 +232,7 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
     """Return the advice on connections of one kind, as far as what is around them leaves it open."""
     if kind == "never answered" and around.by_router and not line.routed:
         return _DROPPED
-    if kind in _WITHOUT_DATA and line.ends in around.scanned:
+    if kind in WITHOUT_DATA and line.ends in around.scanned:
         return _SCAN
     if kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching:
         return _PEERS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["FAILED", "MANY", "Line", "lines"]
+__all__ = ["FAILED", "MANY", "REPEATED_NS", "WITHOUT_DATA", "Line", "lines"]
 
 FAILED: Final = (
     "never answered",
@@ -37,6 +37,9 @@ FAILED: Final = (
 )
 """Kinds of failures, the gravest first."""
 
+WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdrawn", "unused")
+"""Kinds of connections that a scan leaves: no end sent data."""
+
 KINDS: Final = (*FAILED, LATE, DONE)
 MOST: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
@@ -50,7 +53,7 @@ REPEATED_NS: Final = 3_000_000_000
 def lines(capture: Capture) -> dict[str, list[Line]]:
     """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs.
 
-    The pairs of a client that tried many servers are one, too.
+    The pairs of a client that tried many servers without data are one for each such kind, too.
     """
     places, sweeping = _places(capture)
     found: defaultdict[tuple[str, int], Line] = defaultdict(Line)
@@ -65,7 +68,7 @@ def lines(capture: Capture) -> dict[str, list[Line]]:
 def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
     """Return the places of the pairs of hosts that have a line for themselves, and the clients that tried many servers.
 
-    Both are numbers of `_keys`; such a client has one place for each kind.
+    Both are numbers of `_keys`; such a client has one place for each kind without data.
     """
     blocks_keys, codes = [], []
     for block in blocks(capture, KINDS):
@@ -91,14 +94,18 @@ def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
 def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     """Return three rows of numbers for each connection: for its kind, client and server, its kind and client, its client.
 
-    Names of millions of hosts would take much memory. Python's hash has a secret key, so no capture contrives equal ones.
+    With data, all three are the first. Names of millions of hosts would take much memory. Python's hash has a secret key,
+    so no capture contrives equal ones.
     """
     kinds, clients = block["kind"], block["client"]
+    pairs = hashes(zip(kinds, clients, block["server"], strict=True))
+    searches = kinds.isin(WITHOUT_DATA)
     return np.stack(
         [
-            hashes(zip(kinds, clients, block["server"], strict=True)),
-            hashes(zip(kinds, clients, strict=True)),
-            hashes(clients),
+            pairs,
+            # A connection with data has its own hosts' line, whatever its client tried.
+            np.where(searches, hashes(zip(kinds, clients, strict=True)), pairs),
+            np.where(searches, hashes(clients), pairs),
         ]
     )
 
