@@ -58,8 +58,9 @@ _DIRECTIONS: Final = (
 def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
-    The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
-    ``port``, ``start_ns``, ``end_ns``, ``opening_ns``, ``syns``, ``syn_acks`` and ``unacknowledged_bytes``.
+    The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
+    server's ``port``. Numbers are ``stream``, ``start_ns``, ``end_ns``, ``opening_ns``, ``syns``, ``syn_acks`` and
+    ``unacknowledged_bytes``.
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``bare`` is whether its SYN has at most the MSS as an option.
     ``routed`` is whether a packet of the client was captured on both sides of a router.
@@ -96,6 +97,7 @@ def _table(
     }
     at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
     numbers = {
+        "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
         "opening_ns": life["opening_ns"][rows],

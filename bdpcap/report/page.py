@@ -19,7 +19,17 @@ from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
-from bdpcap.report import cards, connections, exchanges, headline, ranking, screen, sections, verdict
+from bdpcap.report import (
+    cards,
+    common_stalls,
+    connections,
+    exchanges,
+    headline,
+    ranking,
+    screen,
+    sections,
+    verdict,
+)
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
@@ -134,6 +144,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         exchanges=exchanges.section,
         all_of_it="" if about else headline.summary(capture, groups),
         rest="" if about else headline.rest(capture, groups, "the table below lists them"),
+        stalls="" if about else common_stalls.sentence(capture),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],

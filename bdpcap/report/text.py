@@ -15,7 +15,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.report import connections, headline, host, no_flows, ranking, screen, verdict
+from bdpcap.report import common_stalls, connections, headline, host, no_flows, ranking, screen, verdict
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -165,7 +165,8 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries, *,
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        return [("  ", sentence) for sentence in (entries.quiet, headline.rest(capture, groups)) if sentence]
+        said = (entries.quiet, headline.rest(capture, groups), common_stalls.sentence(capture))
+        return [("  ", sentence) for sentence in said if sentence]
 
     return [
         (None, ""),

@@ -225,6 +225,14 @@ impl Flow {
         (self.acks() > 0).then(|| self.rounds.longest_stall_ns())
     }
 
+    /// Returns when the longest stall began, ns; see [`Self::longest_stall_ns`]. `None` without one.
+    #[must_use]
+    pub fn longest_stall_start_ns(&self) -> Option<i64> {
+        (self.acks() > 0)
+            .then(|| self.rounds.longest_stall_start_ns())
+            .flatten()
+    }
+
     /// Returns the highest rate at which data were acknowledged twice, in bytes per second. Each time lasts for a round
     /// trip or 30 ms, whichever is longer. `None` where that never happened twice.
     #[must_use]

@@ -74,6 +74,8 @@ pub struct Rounds {
     awaiting_since_ns: i64,
     /// Longest time with data in flight and no acknowledgment of new data, ns.
     longest_stall_ns: i64,
+    /// When that time began, ns; [`NULL`] without one.
+    longest_stall_start_ns: i64,
     bursts: Bursts,
     /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
@@ -117,6 +119,7 @@ impl Rounds {
             peer_data_ns: NULL,
             awaiting_since_ns: NULL,
             longest_stall_ns: 0,
+            longest_stall_start_ns: NULL,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
             run_start: Delivery::NONE,
@@ -495,7 +498,10 @@ impl Rounds {
         if self.awaiting_since_ns != NULL {
             if seen {
                 let stall_ns = now_ns - self.awaiting_since_ns;
-                self.longest_stall_ns = self.longest_stall_ns.max(stall_ns);
+                if stall_ns > self.longest_stall_ns {
+                    self.longest_stall_ns = stall_ns;
+                    self.longest_stall_start_ns = self.awaiting_since_ns;
+                }
             }
             self.awaiting_since_ns = now_ns;
         }
@@ -505,6 +511,12 @@ impl Rounds {
     #[must_use]
     pub fn longest_stall_ns(&self) -> i64 {
         self.longest_stall_ns
+    }
+
+    /// Returns when the longest stall began, ns; `None` without one.
+    #[must_use]
+    pub fn longest_stall_start_ns(&self) -> Option<i64> {
+        (self.longest_stall_start_ns != NULL).then_some(self.longest_stall_start_ns)
     }
 
     /// Adds an RTT of the whole path, measured at `now_ns` when `delivered` bytes had arrived in total.

@@ -100,6 +100,14 @@ impl LazyRounds {
             .map_or(0, |rounds| rounds.longest_stall_ns())
     }
 
+    /// Returns when that time began, ns; see [`Rounds::longest_stall_start_ns`].
+    #[must_use]
+    pub fn longest_stall_start_ns(&self) -> Option<i64> {
+        self.made
+            .as_ref()
+            .and_then(|rounds| rounds.longest_stall_start_ns())
+    }
+
     /// Returns the rounds handed over; see [`Rounds::packed`].
     #[must_use]
     pub fn packed(&self) -> &[u8] {

@@ -172,6 +172,7 @@ impl HalfOpen {
                 window_max_bytes: NULL,
                 window_last_bytes: NULL,
                 longest_stall_ns: NULL,
+                longest_stall_start_ns: NULL,
                 sustained_rate: NULL,
                 rtt_min_ns: NULL,
                 initial_rtt_ns: NULL,

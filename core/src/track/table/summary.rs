@@ -77,6 +77,8 @@ packed_row! {
         /// Longest time with data in flight and no acknowledgment of new data, in ns; [`NULL`] where no acknowledgment was
         /// captured.
         pub longest_stall_ns: i64,
+        /// When it began, in ns since the epoch; [`NULL`] without one.
+        pub longest_stall_start_ns: i64,
         /// Highest rate at which data were acknowledged twice, in bytes per second; see
         /// [`crate::track::flow::Flow::sustained_rate`]. [`NULL`] where that never happened twice.
         pub sustained_rate: i64,
@@ -194,6 +196,7 @@ impl Summary {
             copies: totals.copies,
             routed_copies: flow.tap.copies.routed().into(),
             longest_stall_ns: or_null(flow.longest_stall_ns()),
+            longest_stall_start_ns: or_null(flow.longest_stall_start_ns()),
             sustained_rate: or_null(flow.sustained_rate()),
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),

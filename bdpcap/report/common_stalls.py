@@ -1,0 +1,112 @@
+"""Stalls of several connections at the same time, which show that the path near their common host stalled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bdpcap import _core
+from bdpcap.report import failures
+from bdpcap.report.failures import FIRST_TIMEOUT_NS, LATE
+from bdpcap.words import units
+from bdpcap.words.endpoints import host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bdpcap.capture import Capture
+
+__all__ = ["sentence"]
+
+ROUND_TRIPS: Final = 4
+"""Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
+TWO: Final = 2
+"""Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
+MOST: Final = 1000
+"""Most stalls that are compared; a capture with more has stalls at any time."""
+_SINGLE_BYTE: Final = 1
+"""Payload of a keep-alive, at most (RFC 9293 section 3.8.4)."""
+
+
+class _Stall(NamedTuple):
+    """A time in which one connection waited for its peer."""
+
+    start_ns: int
+    end_ns: int
+    stream: int
+    ends: tuple[str, str]
+
+
+class _Common(NamedTuple):
+    """Stalls of connections of one host, in the time that all of them have in common."""
+
+    host: str
+    peers: int
+    streams: list[int]
+    start_ns: int
+    end_ns: int
+
+
+def sentence(capture: Capture) -> str:
+    """Return a sentence on the connections of one host that waited at the same time, with advice; empty without any."""
+    stalls = list(_stalls(capture))
+    if not TWO <= len(stalls) <= MOST:
+        return ""
+    found = [common for name, own in _by_host(stalls).items() for common in _common(name, own)]
+    if not found:
+        return ""
+    one = max(found, key=lambda common: (len(common.streams), common.end_ns - common.start_ns))
+    since_ns = one.start_ns - capture._contents.begin_ns(one.start_ns)
+    since = units.duration(since_ns) if since_ns else "the start"
+    return (
+        f"{units.streams(one.streams)} to {units.number(one.peers, 'host')} waited at the same time "
+        f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on. "
+        f"They share the path near {one.host}: see its wireless or access link first."
+    )
+
+
+def _stalls(capture: Capture) -> Iterator[_Stall]:
+    """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
+    streams = capture._contents.streams
+    rows = streams.directions("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns", "payload_bytes")
+    lasted_ns, start_ns, rtt_ns = (
+        rows[name] for name in ("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns")
+    )
+    least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
+    waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, FIRST_TIMEOUT_NS))
+    waited &= rows["payload_bytes"] > _SINGLE_BYTE
+    waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
+    found = np.flatnonzero(waited)
+    if len(found) > MOST:
+        return
+    sides = np.unique(np.concatenate([found, found ^ 1]))
+    names = dict(zip(sides.tolist(), map(host, streams.endpoints(sides)), strict=True))
+    for at in found.tolist():
+        since_ns = int(start_ns[at])
+        yield _Stall(since_ns, since_ns + int(lasted_ns[at]), at // 2, (names[at], names[at ^ 1]))
+    for block in failures.blocks(capture, [LATE]):
+        columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
+        for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
+            yield _Stall(since_ns, since_ns + opening_ns, stream, (client, server))
+
+
+def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:
+    """Return the stalls of the connections of each host."""
+    of: dict[str, list[_Stall]] = {}
+    for stall in stalls:
+        for name in set(stall.ends):
+            of.setdefault(name, []).append(stall)
+    return of
+
+
+def _common(name: str, stalls: list[_Stall]) -> Iterator[_Common]:
+    """Yield what the stalls of a host have in common, each time that one begins, as far as it lasts for a timer."""
+    running: list[_Stall] = []
+    for stall in sorted(stalls):
+        running = [one for one in running if one.end_ns - stall.start_ns >= FIRST_TIMEOUT_NS]
+        running.append(stall)
+        streams = sorted({one.stream for one in running})
+        peers = {end for one in running for end in one.ends} - {name}
+        if min(len(streams), len(peers)) >= TWO:
+            yield _Common(name, len(peers), streams, stall.start_ns, min(one.end_ns for one in running))

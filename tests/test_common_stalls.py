@@ -1,0 +1,80 @@
+"""Connections of one host that stalled at the same time, in dialogues with several servers.
+
+Each expected time is that from a segment to its acknowledgment in the dialogue.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from packets import Address, pcap
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
+
+import bdpcap
+from bdpcap import report
+from bdpcap.report import common_stalls
+from bdpcap.report.page import html
+
+ELSEWHERE = Address("203.0.113.7", 80)
+
+
+def waits(since_s, lasting_s):
+    """A request, whose acknowledgment comes 20 ms later, and one that waits from a time on."""
+    return (
+        HANDSHAKE
+        + f"""
+    +.001      > P. 1:101(100) ack 1 win 502
+    +.020      < . 1:1(0) ack 101 win 500
+    {since_s}  > P. 101:201(100) ack 1 win 502
+    +{lasting_s} < . 1:1(0) ack 201 win 500
+    """
+    )
+
+
+def captured(*dialogues):
+    packets = [
+        packet
+        for number, (dialogue, server) in enumerate(dialogues)
+        for packet in scenario(dialogue, client=Address(CLIENT.host, 40_000 + number), server=server)
+    ]
+    return bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+
+
+def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host():
+    capture = captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE))
+    said = common_stalls.sentence(capture)
+    assert said == (
+        "Streams 0, 1 to 2 hosts waited at the same time for 2 s, from 6 s on. "
+        f"They share the path near {CLIENT.host}: see its wireless or access link first."
+    )
+    assert said in " ".join(report.text(capture).split())
+    assert "see its wireless or access link first" in html(capture)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "server"),
+    [
+        # The waits of the two do not meet, or for less than a timer.
+        (waits(5, 3), waits(9, 3), ELSEWHERE),
+        (waits(5, 3), waits(7.5, 3), ELSEWHERE),
+        # One server may stall by itself.
+        (waits(5, 3), waits(6, 4), SERVER),
+        # No timer ran out in so short a wait.
+        (waits(5, 0.9), waits(5, 0.9), ELSEWHERE),
+    ],
+)
+def test_other_stalls_show_no_common_path(one, other, server):
+    assert common_stalls.sentence(captured((one, SERVER), (other, server))) == ""
+
+
+def test_a_path_of_long_round_trips_does_not_stall():
+    far = waits(5, 1.2).replace("+.020", "+1.2")
+    assert common_stalls.sentence(captured((far, SERVER), (far, ELSEWHERE))) == ""
+
+
+def test_a_connection_that_opened_late_waited_too():
+    late = f"5.5 > S 0:0(0) win 64240 <mss 1460>\n7.5 {HANDSHAKE.strip().removeprefix('0')}"
+    assert "Streams 0, 1 to 2 hosts waited at the same time for 2.02 s" in common_stalls.sentence(
+        captured((waits(5, 3), SERVER), (late, ELSEWHERE))
+    )
