@@ -88,8 +88,9 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> str:
         near = ends[shown & np.isin(place, ("sender", "receiver"))]
         hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
         if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
-            nearest, count = hosts[0]
-            return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(count, len(rows))}"
+            nearest, _ = hosts[0]
+            own = _of_host(capture, streams, nearest)
+            return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(own, len(rows))}"
     return _apart(place[shown], hosts, len(rows))
 
 
@@ -100,6 +101,12 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
     return f"{units.number(routers, 'router')} from" if routers else "next to"
+
+
+def _of_host(capture: Capture, streams: np.ndarray, name: str) -> int:
+    """Return how many of some connections are a host's: next to it, all of its connections are captured next to it."""
+    ends = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
+    return sum(name in pair for pair in zip(*ends, strict=True))
 
 
 def _of_all(count: int, connections: int) -> str:

@@ -101,7 +101,7 @@ def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:
 
 
 def _common(name: str, stalls: list[_Stall]) -> Iterator[_Common]:
-    """Yield what the stalls of a host have in common, each time that one begins, as far as it lasts for a timer."""
+    """Yield the time common to stalls of a host, at the start of each stall, if it lasts as long as a timer."""
     running: list[_Stall] = []
     for stall in sorted(stalls):
         running = [one for one in running if one.end_ns - stall.start_ns >= FIRST_TIMEOUT_NS]
