@@ -553,3 +553,20 @@ def test_what_acknowledgments_show_of_data_elsewhere_is_said_in_bytes():
     )
     said = {flaw.code: flaw.sentence for flaw in analysed(one_way)._contents.quality}
     assert "1 flow, 150 kB." in said["no-data"]
+
+
+@pytest.mark.parametrize(("data_s", "missing_bytes"), [(0.2, 0), (1.5, 5000)])
+def test_bytes_in_flight_as_the_capture_began_are_not_missing(data_s, missing_bytes):
+    # Acknowledgments of 3000 bytes precede the first data, whose 2000 predecessors are acknowledged later.
+    capture = analysed(
+        scenario(f"""
+        0      < . 1:1(0) ack 1001 win 500
+        +.001  < . 1:1(0) ack 4001 win 500
+        {data_s} > . 6001:7001(1000) ack 1 win 502
+        +.02   < . 1:1(0) ack 6001 win 500
+        +.001  < . 1:1(0) ack 7001 win 500
+        """)
+    )
+    assert capture.info.missed_bytes == missing_bytes
+    flow = capture.flow(0, str(CLIENT))
+    assert (flow.summary["payload_bytes"], flow._counts["acked_bytes"]) == (1000, 1000)

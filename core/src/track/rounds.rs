@@ -389,6 +389,17 @@ impl Rounds {
         self.current.row.delivered_bytes += left;
     }
 
+    /// Counts bytes no longer as unseen, since they were sent before the capture; rounds that were handed over keep theirs.
+    pub fn sent_before(&mut self, bytes: i64) {
+        let mut left = bytes;
+        let pending = self.pending.iter_mut().rev();
+        for open in std::iter::once(&mut self.current).chain(pending) {
+            let before = left.min(open.row.unseen_bytes);
+            open.row.unseen_bytes -= before;
+            left -= before;
+        }
+    }
+
     /// Counts the time in which the writer was blocked before a send, if it was.
     #[inline]
     fn check_blocked(&mut self, now_ns: i64) {

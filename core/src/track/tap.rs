@@ -32,6 +32,8 @@ pub struct Arrival {
     pub previous_ns: Option<i64>,
     /// Bytes that were counted as unseen, because their acknowledgment was captured a moment before them.
     pub captured_late_bytes: i64,
+    /// Bytes that were counted as unseen, and were sent before the capture began.
+    pub sent_before_bytes: i64,
 }
 
 /// The effect of an acknowledgment on the data stream.
@@ -68,6 +70,8 @@ pub struct Tap {
     /// Sequence number from which on the capture holds data or lacks them; bytes below were sent before it began.
     /// [`NULL`] while unknown.
     first: i64,
+    /// When that became known, ns; [`NULL`] before.
+    first_ns: i64,
     /// SND.NXT; [`NULL`], which is less than any number, while unknown.
     snd_nxt: i64,
     /// SND.UNA; [`NULL`] while unknown.
@@ -103,6 +107,7 @@ impl Default for Tap {
         Self {
             space: SequenceSpace::default(),
             first: NULL,
+            first_ns: NULL,
             snd_nxt: NULL,
             snd_una: NULL,
             records: Records::default(),
@@ -125,6 +130,9 @@ impl Tap {
     /// Packets from several queues of one host may be captured out of order by up to this, ns (Linux
     /// `net.core.netdev_budget_usecs`: 2 ms). A retransmission hardly ever follows its acknowledgment so closely.
     const CAPTURE_REORDER_NS: i64 = 2_000_000;
+    /// Longest time for which data may be in flight, ns: a sender retransmits them after 1 s, while it knows no RTT (RFC
+    /// 6298 section 2.1).
+    const IN_FLIGHT_NS: i64 = 1_000_000_000;
     /// Reordering timeout while no RTT is known, ns: 3 ms, as in Wireshark.
     const DEFAULT_REORDER_NS: i64 = 3_000_000;
 
@@ -237,6 +245,7 @@ impl Tap {
         let end = sequence + length + control;
         if self.snd_nxt == NULL {
             (self.snd_nxt, self.first) = (sequence, sequence);
+            self.first_ns = observed.at.time_ns;
         }
         let whole = |kind| Arrival {
             kind,
@@ -245,6 +254,7 @@ impl Tap {
             new_bytes: length,
             previous_ns: None,
             captured_late_bytes: 0,
+            sent_before_bytes: 0,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -268,12 +278,37 @@ impl Tap {
         if sequence > self.snd_nxt {
             self.holes.add(self.snd_nxt, sequence);
         }
+        let sent_before_bytes = self.begin_data(sequence, observed.at.time_ns);
         self.record_new(sequence, end, observed, round);
         self.newest_ids = Some((segment.identification, observed.tsval));
-        whole(kind_of(
-            flags,
-            if length == 0 { Kind::Fin } else { Kind::Data },
-        ))
+        Arrival {
+            sent_before_bytes,
+            ..whole(kind_of(
+                flags,
+                if length == 0 { Kind::Fin } else { Kind::Data },
+            ))
+        }
+    }
+
+    /// Begins the captured data at `sequence`, if this is the first segment soon after the first acknowledgment. The
+    /// bytes below were in flight when the capture began; returns how many of them counted as unseen.
+    #[inline]
+    fn begin_data(&mut self, sequence: i64, time_ns: i64) -> i64 {
+        if self.sent_end != NULL || self.first == sequence {
+            return 0;
+        }
+        self.begin_data_late(sequence, time_ns)
+    }
+
+    #[cold]
+    fn begin_data_late(&mut self, sequence: i64, time_ns: i64) -> i64 {
+        if time_ns.saturating_sub(self.first_ns) > Self::IN_FLIGHT_NS {
+            return 0;
+        }
+        self.first = sequence;
+        self.holes.clear();
+        self.acked_unseen.clear();
+        std::mem::take(&mut self.unseen_bytes)
     }
 
     /// Processes a segment that begins below SND.NXT.
@@ -457,6 +492,7 @@ impl Tap {
         }
         if self.snd_nxt == NULL {
             (self.snd_nxt, self.first) = (ack, ack);
+            self.first_ns = time_ns;
         }
         let (una, next) = (self.snd_una, self.snd_nxt);
         let mut unseen_bytes = 0;

@@ -43,6 +43,10 @@ impl Flow {
         if arrival.captured_late_bytes > 0 {
             self.subtract_unseen(arrival.captured_late_bytes);
         }
+        if arrival.sent_before_bytes > 0 {
+            self.totals.unseen_bytes -= arrival.sent_before_bytes;
+            self.rounds.get().sent_before(arrival.sent_before_bytes);
+        }
         if carries_data
             && let (Some(una), Some(next)) = (self.sender.snd_una(), self.sender.snd_nxt())
         {
@@ -50,7 +54,7 @@ impl Flow {
             self.scale.sent(arrival.start, end, una, next, self.mss);
         }
         let mut effect = Effect::of(arrival.kind);
-        effect.unseen_bytes = -arrival.captured_late_bytes;
+        effect.unseen_bytes = -arrival.captured_late_bytes - arrival.sent_before_bytes;
         let retransmitted = arrival.kind == Kind::Retransmission;
         if retransmitted && carries_data {
             effect.cause = self.classify_retransmission(arrival, observed);
