@@ -570,3 +570,22 @@ def test_bytes_in_flight_as_the_capture_began_are_not_missing(data_s, missing_by
     assert capture.info.missed_bytes == missing_bytes
     flow = capture.flow(0, str(CLIENT))
     assert (flow.summary["payload_bytes"], flow._counts["acked_bytes"]) == (1000, 1000)
+
+
+@pytest.mark.parametrize(("back_s", "grave"), [(2.5, True), (0.001, False)])
+def test_a_large_step_of_the_clock_makes_all_times_doubtful(back_s, grave):
+    packets = scenario(
+        HANDSHAKE
+        + "".join(
+            f"+.5 > P. {at}:{at + 100}(100) ack 1 win 502\n+.02 < . 1:1(0) ack {at + 100} win 500\n"
+            for at in range(1, 2001, 100)
+        )
+    )
+    first = len(packets) // 2
+    stepped = [
+        replace(packet, time_ns=packet.time_ns - round(back_s * 1e9) * (number >= first))
+        for number, packet in enumerate(packets)
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(stepped)))
+    said = [doubt for doubt in doubts(capture) if doubt.startswith("Time runs backwards")]
+    assert bool(said) == grave

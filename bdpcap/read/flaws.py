@@ -328,7 +328,11 @@ DECLARED: Final = (
         _backwards,
         "Rounds in which it does are marked and less sure.",
         grave=lambda seen: (
-            seen.info.time_backwards > GRAVE * seen.info.frames and seen.matters("time-backwards")
+            (
+                seen.info.time_backwards > GRAVE * seen.info.frames
+                or furthest_back_ns(seen.info) > GRAVE * seen.span_ns
+            )
+            and seen.matters("time-backwards")
         ),
     ),
     Declared(
