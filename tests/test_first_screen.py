@@ -510,6 +510,22 @@ def test_zero_window_probes_are_counted():
     assert notes(flow)[0] not in screen.sentences(flow, brief=True)
 
 
+@pytest.mark.parametrize(("repeated", "share"), [(6, "13 %"), (2, None)])
+def test_bytes_sent_again_are_said_though_another_limit_leads(repeated, share):
+    # A program that writes every 0.2 s: a timer repairs some segments, in a small part of the time.
+    writes = ""
+    for number in range(45):
+        segment = f"P. {1000 * number + 1}:{1000 * number + 1001}(1000) ack 1 win 502"
+        writes += f"+.2 > {segment}\n" + (
+            f"+.22 > {segment}\n" if number % 7 == 6 and number < 7 * repeated else ""
+        )
+        writes += f"+.02 < . 1:1(0) ack {1000 * number + 1001} win 500\n"
+    flow = analyzed(writes).flow(0)
+    assert flow.summary["limit"] == "app"
+    said = [note for note in notes(flow) if note.endswith("of the bytes were sent again.")]
+    assert said == ([f"{share} of the bytes were sent again."] if share else [])
+
+
 def test_a_flow_without_news_has_no_note(sample):
     assert notes(sample.flow(0)) == []
 

@@ -10,7 +10,7 @@ from bdpcap.explain.once import once
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["SentAgain", "sent_again"]
+__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "sent_again"]
 
 NOTED_SHARE: Final = 0.05
 """Share of a stream's packets sent again from which on its path is to be looked at; a choice: sound paths lose less."""

@@ -1,4 +1,4 @@
-"""Notes below a flow's verdict: a proxy, stalls, zero-window probes, a changed path, reordering, the first byte."""
+"""Notes below a flow's verdict: a proxy, stalls, probes, losses, a changed path, reordering, the first byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import FAREWELL, MUTUAL, NO_TCP, OUTAGE, TIMER, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
+from bdpcap.explain import gate
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -85,9 +87,20 @@ def _reordering(flow: Flow) -> str:
     if not NOTABLE <= share <= 1:
         return ""
     needless = int(summary["spurious_retransmits"])
-    again = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
+    repeated = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
     share_of = f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)})"
-    return f"{share_of} arrived out of order{again}."
+    return f"{share_of} arrived out of order{repeated}."
+
+
+def _sent_again(flow: Flow) -> str:
+    """Return a sentence on the bytes that were sent again; empty if they were few, or the verdict has them."""
+    summary = flow.summary
+    told = nature(flow) is not None or summary["limit"] == "cwnd"
+    share = gate.part(summary["retransmitted_bytes"] / max(1, summary["payload_bytes"]))
+    lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
+    if told or share is None or share < NOTED_SHARE or lost < FEWEST:
+        return ""
+    return f"{units.percent(share)} of the bytes were sent again."
 
 
 def _first_byte(flow: Flow) -> str:
@@ -107,6 +120,7 @@ _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     _too_big,
     _stall,
     _probes,
+    _sent_again,
     partial(_sentence, Code.PATH_CHANGED),
     _reordering,
     _first_byte,

@@ -72,6 +72,9 @@ pub struct Tap {
     first: i64,
     /// When that became known, ns; [`NULL`] before.
     first_ns: i64,
+    /// Start of the first captured data, if acknowledgments came before it; bytes below that the capture lacks were in
+    /// flight as it began. [`NULL`] otherwise.
+    begin: i64,
     /// SND.NXT; [`NULL`], which is less than any number, while unknown.
     snd_nxt: i64,
     /// SND.UNA; [`NULL`] while unknown.
@@ -90,7 +93,7 @@ pub struct Tap {
     acked_unseen: Ranges,
     /// When the last acknowledgment of uncaptured bytes passed the tap, ns.
     acked_unseen_ns: i64,
-    /// Bytes below SND.UNA that were not captured.
+    /// Bytes below SND.UNA that were not captured, with those that were in flight as the capture began.
     unseen_bytes: i64,
     /// End of the captured data: SND.NXT, unless acknowledgments went beyond it; [`NULL`] while unknown.
     sent_end: i64,
@@ -108,6 +111,7 @@ impl Default for Tap {
             space: SequenceSpace::default(),
             first: NULL,
             first_ns: NULL,
+            begin: NULL,
             snd_nxt: NULL,
             snd_una: NULL,
             records: Records::default(),
@@ -290,25 +294,16 @@ impl Tap {
         }
     }
 
-    /// Begins the captured data at `sequence`, if this is the first segment soon after the first acknowledgment. The
-    /// bytes below were in flight when the capture began; returns how many of them counted as unseen.
+    /// Begins the captured data at `sequence`, if this is the first segment soon after the first acknowledgment. Bytes
+    /// below that do not follow were in flight when the capture began; returns how many of them counted as unseen.
     #[inline]
     fn begin_data(&mut self, sequence: i64, time_ns: i64) -> i64 {
-        if self.sent_end != NULL || self.first == sequence {
+        let joined = self.sent_end == NULL && self.first < sequence;
+        if !joined || time_ns.saturating_sub(self.first_ns) > Self::IN_FLIGHT_NS {
             return 0;
         }
-        self.begin_data_late(sequence, time_ns)
-    }
-
-    #[cold]
-    fn begin_data_late(&mut self, sequence: i64, time_ns: i64) -> i64 {
-        if time_ns.saturating_sub(self.first_ns) > Self::IN_FLIGHT_NS {
-            return 0;
-        }
-        self.first = sequence;
-        self.holes.clear();
-        self.acked_unseen.clear();
-        std::mem::take(&mut self.unseen_bytes)
+        self.begin = sequence;
+        self.unseen_bytes
     }
 
     /// Processes a segment that begins below SND.NXT.
@@ -436,18 +431,20 @@ impl Tap {
         self.acked_unseen.add(start, end);
     }
 
-    /// Returns how many bytes of `una..ack`, all of which is acknowledged now, were not captured.
+    /// Returns how many bytes of `una..ack`, all of which is acknowledged now, were in flight as the capture began, and
+    /// how many others were not captured.
     #[inline]
-    fn unseen_between(&mut self, una: i64, ack: i64, time_ns: i64) -> i64 {
+    fn unseen_between(&mut self, una: i64, ack: i64, time_ns: i64) -> (i64, i64) {
         if self.holes.is_empty() {
-            return 0;
+            return (0, 0);
         }
-        let unseen: Vec<_> = self.holes.within(una, ack).collect();
+        let before = self.holes.covered(una, ack.min(self.begin));
+        let unseen: Vec<_> = self.holes.within(una.max(self.begin), ack).collect();
         for &(start, end) in &unseen {
             self.note_unseen(start, end, time_ns);
         }
         self.holes.trim(ack);
-        unseen.iter().map(|(start, end)| end - start).sum()
+        (before, unseen.iter().map(|(start, end)| end - start).sum())
     }
 
     /// Was a segment that fills a hole sent before the segments above the hole?
@@ -504,9 +501,12 @@ impl Tap {
         }
         let advanced = (ack - una).max(0);
         let mut sample = None;
+        let mut sent_before_bytes = 0;
         if advanced > 0 {
             self.snd_una = ack;
-            unseen_bytes += self.unseen_between(una, ack, time_ns);
+            let unseen;
+            (sent_before_bytes, unseen) = self.unseen_between(una, ack, time_ns);
+            unseen_bytes += unseen;
             self.sacked.trim(ack);
             let rtt_min_ns = known(self.rtt_min_ns);
             sample = self.records.acknowledge(ack, tsecr, time_ns, rtt_min_ns);
@@ -531,8 +531,8 @@ impl Tap {
         {
             self.rtt_min_ns = least(self.rtt_min_ns, rtt_ns);
         }
-        self.unseen_bytes += unseen_bytes;
-        let before_capture = self.first.saturating_sub(una).clamp(0, advanced);
+        self.unseen_bytes += unseen_bytes + sent_before_bytes;
+        let before_capture = self.first.saturating_sub(una).clamp(0, advanced) + sent_before_bytes;
         Acknowledged {
             ack,
             advanced,
