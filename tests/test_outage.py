@@ -54,9 +54,42 @@ def test_acknowledgments_of_other_data_show_that_the_path_was_up():
     +.020 < .  1:1(0) ack 2561 win 500
     """
     flow = opened(lost).flow(0)
+    assert screen.head(flow).startswith("loss and timeouts (confidence ")
     assert "No acknowledgment of new data came for 4.02 s" in screen.sentences(flow)[-1]
-    assert "Others came meanwhile." in screen.sentences(flow)[-1]
-    assert flow.remedy.words.startswith("Find where data were lost")
+    assert "show that 198.51.100.2 was there." in screen.sentences(flow)[-1]
+    assert flow.remedy.words.startswith("Find where packets are lost")
+
+
+def test_one_timer_after_a_report_of_all_but_a_hole_is_no_outage():
+    # The second of two segments is reported at once; nothing is in flight until the timer of 1.2 s has run out.
+    hole = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.001 > .  1001:2461(1460) ack 1 win 502
+    +0    > P. 2461:2561(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
+    +{timer} > .  1001:2461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 2561 win 500
+    """
+    one = opened(hole.format(timer="1.2")).flow(0)
+    assert natures.nature(one) is natures.LOSSES
+    # After a timer of 1 s a second one of 2 s runs out: what was sent between them is lost before the capture.
+    assert natures.nature(opened(hole.format(timer="3.1")).flow(0)) is natures.OUTAGE
+
+
+def test_a_receiver_that_sends_its_own_data_again_was_there():
+    # The receiver closes, and sends its FIN again, since it gets none of what the sender sends.
+    flow = opened("""
+    +.001 > P. 1:518(517) ack 1 win 502
+    +.300 > P. 1:518(517) ack 1 win 502
+    +.600 > P. 1:518(517) ack 1 win 502
+    +1.20 > P. 1:518(517) ack 1 win 502
+    +1.00 < F. 1:1(0) ack 1 win 500
+    +.200 < F. 1:1(0) ack 1 win 500
+    +1.20 > P. 1:518(517) ack 2 win 502
+    +.020 < .  2:2(0) ack 518 win 500
+    """).flow(0)
+    assert natures.nature(flow) is natures.LOSSES
 
 
 def test_data_that_reached_a_capture_at_the_receiver_are_the_receivers_to_explain():

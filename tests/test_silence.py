@@ -71,6 +71,7 @@ def columns(events, begin=0):
         "kind": np.array([again if what in (TIMED, FAST) else data for _, what in events], dtype=np.uint8),
         "cause": np.array([{TIMED: timed, FAST: fast}.get(what, 0) for _, what in events], dtype=np.uint8),
         "sack_start": np.full(count, _core.NULL),
+        "sack_end": np.full(count, _core.NULL),
     }
 
 

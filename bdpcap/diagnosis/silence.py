@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.contents import Taker
 
-__all__ = ["Silence", "load", "of", "reading"]
+__all__ = ["TWO_TIMERS_NS", "Silence", "load", "of", "reading"]
 
 _PROBE: Final = _core.KINDS.index("zero-window probe")
 _AGAIN: Final = _core.KINDS.index("retransmission")
 _TIMED: Final = [_core.CAUSES.index(name) for name in ("timeout", "after timeout")]
+TWO_TIMERS_NS: Final = 3_000_000_000
+"""A timer of 1 s and its double (RFC 6298 sections 2.1 and 5.5): after this time a second one has run out."""
 _FIN: Final = 1
 """FIN in the flags of a TCP header (RFC 9293 section 3.1)."""
 
@@ -34,7 +36,10 @@ class Silence:
     """The longest time that data of a flow waited without an acknowledgment, with a retransmission on timeout."""
 
     since_ns: int | None = None
-    """Time since which data waited, ns since the epoch; None without such a silence."""
+    """Time since which data waited for an answer, ns since the epoch; None without such a silence.
+
+    Where an acknowledgment reported all data but a hole, nothing was there to be answered until the timer ran out.
+    """
     waited_ns: int = 0
     quiet_ns: int = 0
     """Time from the acknowledgment before it to its end; for a part of it, nothing may have waited."""
@@ -66,6 +71,8 @@ class _Gap:
     """Time of the acknowledgment; None before the first of all."""
     waiting: bool
     """Whether it left data unacknowledged."""
+    hole_only: bool = False
+    """Whether it reported that all these data had arrived, but for a hole."""
     ack_frame: int = 0
     sent_ns: int | None = None
     """Time of the first data since then."""
@@ -103,7 +110,9 @@ class _Gap:
         if not self.timed or self.again_ns is None or self.sent_ns is None:
             return Silence()
         quiet_since_ns = self.sent_ns if self.ack_ns is None else self.ack_ns
-        since_ns = quiet_since_ns if self.waiting else self.sent_ns
+        # A longer wait than that of a timer shows that earlier retransmissions were lost before the capture.
+        waited = self.waiting and not (self.hole_only and self.sent_ns - quiet_since_ns < TWO_TIMERS_NS)
+        since_ns = quiet_since_ns if waited else self.sent_ns
         return Silence(
             since_ns=since_ns,
             waited_ns=end_ns - since_ns,
@@ -112,7 +121,7 @@ class _Gap:
             unanswered_ns=end_ns - self.again_ns[0],
             answered_ns=end_ns - self.again_ns[1],
             news=self.sends > self.retransmits,
-            first_frame=self.ack_frame if self.waiting else self.first_frame,
+            first_frame=self.ack_frame if waited else self.first_frame,
             last_frame=self.last_frame,
         )
 
@@ -127,6 +136,7 @@ class _Columns:
         )
         self.acks = np.flatnonzero(length == _core.NULL)
         self.sacked = events["sack_start"] != _core.NULL
+        self.sacked_to = events["sack_end"]
         self.again = events["kind"] == _AGAIN
         self.timed = np.isin(events["cause"], _TIMED)
         data = (length > 0) | (length != _core.NULL) & fin
@@ -148,6 +158,7 @@ class _Acknowledgments(Reduced):
         "kind",
         "cause",
         "sack_start",
+        "sack_end",
     )
 
     def __init__(self, flow: Flow) -> None:
@@ -179,8 +190,13 @@ class _Acknowledgments(Reduced):
 
     def _begin(self, made: _Columns, ack: int, beyond: int) -> None:
         """Begin a gap at an acknowledgment, with the data sent until `beyond`."""
-        waiting = bool(made.sent_to[ack] > made.acknowledged[ack])
-        self._gap = _Gap(int(made.time_ns[ack]), waiting=waiting, ack_frame=int(made.frame[ack]))
+        sent_to = made.sent_to[ack]
+        self._gap = _Gap(
+            int(made.time_ns[ack]),
+            waiting=bool(sent_to > made.acknowledged[ack]),
+            hole_only=bool(made.sacked_to[ack] == sent_to),
+            ack_frame=int(made.frame[ack]),
+        )
         self._gap.add(made, ack + 1, beyond)
 
     def _end(self, made: _Columns, ack: int) -> None:

@@ -1,4 +1,4 @@
-"""The nature of a flow that no single limit holds: an outage, requests, a timer, an end, and others."""
+"""The nature of a flow that no single limit holds: an outage, losses, requests, a timer, an end, and others."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DISOWNED",
     "FAREWELL",
+    "LOSSES",
     "MUTUAL",
     "NO_TCP",
     "OUTAGE",
@@ -43,6 +44,7 @@ __all__ = [
 DISOWNED: Final = disowned.NATURE
 NO_TCP: Final = no_tcp.NATURE
 OUTAGE: Final = outage.NATURE
+LOSSES: Final = outage.LOSSES
 STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
@@ -56,6 +58,7 @@ _ALL: Final = (
     DISOWNED,
     NO_TCP,
     OUTAGE,
+    LOSSES,
     STOPPED,
     FAREWELL,
     SLOW_START,
@@ -78,4 +81,4 @@ def nature(flow: Flow) -> Nature | None:
 
 def of_packets(flows: Iterable[Flow]) -> list[Flow]:
     """Return the flows whose verdict or notes are read from their packets, by `bdpcap.diagnosis.silence`."""
-    return [flow for flow in flows if nature(flow) is OUTAGE or rwnd.shut(flow.rtts).any()]
+    return [flow for flow in flows if outage.stalled(flow) or rwnd.shut(flow.rtts).any()]

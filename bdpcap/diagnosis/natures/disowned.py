@@ -24,7 +24,7 @@ def _is_disowned(flow: Flow) -> bool:
     if not resets or not flow._counts["acks"]:
         return bool(resets)
     # What would be an outage is none where resets answered the data and each of its retransmissions.
-    return bool(resets > flow.summary["timeout_retransmits"] and outage.has_outage(flow))
+    return bool(resets > flow.summary["timeout_retransmits"] and outage.stalled(flow))
 
 
 def _disowned(flow: Flow) -> str:

@@ -1,4 +1,4 @@
-"""An outage: nothing came back for a long time, and the sender retransmitted on timeout."""
+"""Long stalls with timeouts: an outage, in which nothing came back, and loss with timeouts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["NATURE", "has_outage"]
+__all__ = ["LOSSES", "NATURE", "stalled"]
 
-OUTAGE_NS: Final = 3_000_000_000
-"""Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
+OUTAGE_NS: Final = silence.TWO_TIMERS_NS
+"""Least stall that is the news of a flow."""
 OUTAGE_SHARE: Final = 0.1
 """Share of the active time from which on a stall of `TIMER_NS` is the news, too."""
 TIMER_NS: Final = 1_000_000_000
@@ -36,15 +36,17 @@ _DROPPED: Final = (
     "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
 )
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
-_STILL_THERE: Final = "Find where data were lost: other acknowledgments came meanwhile."
+_STILL_THERE: Final = (
+    "Find where packets are lost: a weak wireless link, a link with errors, or a queue that others fill."
+)
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
 _UNANSWERED: Final = (
     "Data arrived next to it, and it answered nothing: see whether it hung, or its firewall dropped them."
 )
 
 
-def has_outage(flow: Flow) -> bool:
-    """Return whether no acknowledgment for a long time is the news of a flow."""
+def stalled(flow: Flow) -> bool:
+    """Return whether no acknowledgment of new data for a long time is the news of a flow."""
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     if pd.isna(stall_ns):
@@ -63,20 +65,36 @@ def has_outage(flow: Flow) -> bool:
     return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
 
 
+def _has_outage(flow: Flow) -> bool:
+    """Return whether nothing at all came back in such a stall, as far as the packets are not gone."""
+    return stalled(flow) and not _came_meanwhile(flow)
+
+
+def _losses(flow: Flow) -> str:
+    waited = units.duration(flow.summary["longest_stall_ns"])
+    tries = units.number(int(flow.summary["timeout_retransmits"]), "retransmission")
+    known = f"Other acknowledgments show that {host(flow.receiver)} was there."
+    return f"No acknowledgment of new data came for {waited}, with {tries} on timeout. {known}{_rest(flow)}"
+
+
+def _rest(flow: Flow) -> str:
+    """Return a sentence on the main limit, if that is another than a stall's."""
+    limit = str(flow.summary["limit"])
+    return "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
+
+
 def _outage(flow: Flow) -> str:
     summary = flow.summary
     if pd.isna(summary["longest_stall_ns"]):
         tries = units.number(int(summary["retransmits"]), "retransmission")
         lasted = units.duration(summary["end_ns"] - summary["start_ns"])
         return f"The capture holds no acknowledgment: {tries} in {lasted} brought none."
-    limit = str(summary["limit"])
-    rest = "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
+    rest = _rest(flow)
     quiet = _span(flow)
     if quiet is None or quiet.since_ns is None:
         waited = units.duration(summary["longest_stall_ns"])
         tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
-        meanwhile = " Others came meanwhile." if _came_meanwhile(flow) else ""
-        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{meanwhile}{rest}"
+        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{rest}"
     since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
@@ -137,8 +155,9 @@ def _span(flow: Flow) -> Silence | None:
 
 
 def _came_meanwhile(flow: Flow) -> bool:
-    """Return whether acknowledgments of no new data came in the longest stall, if `_span` is None."""
-    return pd.notna(flow.summary["longest_stall_ns"]) and silence.of(flow) is not None
+    """Return whether packets of the receiver came in the longest stall, or before it a report of all but a hole."""
+    known = pd.notna(flow.summary["longest_stall_ns"]) and silence.of(flow) is not None
+    return bool(known and _span(flow) is None)
 
 
 def _is_away(flow: Flow) -> bool:
@@ -179,7 +198,7 @@ def _was_reset(flow: Flow, quiet: Silence) -> bool:
 def _advice(flow: Flow) -> tuple[str, str]:
     quiet = _span(flow)
     if quiet is None:
-        return places.path(flow), _STILL_THERE if _came_meanwhile(flow) else _GONE
+        return places.path(flow), _GONE
     if _was_reset(flow, quiet):
         return places.receiver(flow), "See why it reset the connection, and why it answered nothing before."
     if _passed(flow, quiet):
@@ -214,4 +233,12 @@ def _shown(flow: Flow) -> Shown | None:
     return Shown(quiet.first_frame, quiet.last_frame, quiet.since_ns, quiet.since_ns + quiet.waited_ns)
 
 
-NATURE: Final = Nature("outage", has_outage, _outage, _advice, _shown)
+NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)
+
+LOSSES: Final = Nature(
+    "loss and timeouts",
+    stalled,
+    _losses,
+    lambda flow: (places.path(flow), _STILL_THERE),
+)
+"""Such stalls that are no outage."""
