@@ -654,7 +654,24 @@ OPENS = f"""
     +.001 > P. 1:101(100) ack 1 win 502
     +.020 < . 1:1(0) ack 101 win 500
 """
+ANSWERS = """
+    +0    < P. 1:101(100) ack 101 win 500
+    +.001 > .  101:101(0) ack 101 win 502
+"""
 OTHER = Address(CLIENT.host, 50_000)
+
+
+# Each of two SYNs, a second apart, is answered after 1.5 s, as the data are.
+FAR_OFF = """
+    +1    > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.5   < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+    +.001 > P. 1:101(100) ack 1 win 502
+    +1    < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  101:101(0) ack 1 win 502
+    +.499 < P. 1:101(100) ack 101 win 500
+    +0    > .  101:101(0) ack 101 win 502
+"""
 
 
 @pytest.mark.parametrize(
@@ -668,6 +685,8 @@ OTHER = Address(CLIENT.host, 50_000)
         (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", "1.5 s (1 SYN)"),
         # A round trip of that length is the path's.
         (f"100 {TRY}{OPENS.replace('+.020', '+1.5')}", None),
+        # So is it where each SYN was answered, after a time in which its timer had run out.
+        (f"100 {TRY}\n{FAR_OFF}", None),
         # The client wrote late, and the capture lacks its answer to the SYN-ACK.
         (f"100 {TRY}{OPENS.replace('    +0    > . 1:1(0) ack 1 win 502', '').replace('+.001', '+5')}", None),
     ],
@@ -684,6 +703,11 @@ def test_the_time_of_opening_ends_with_the_clients_answer():
     seen = lived(f"0 {TRY}\n+1 {TRY}{OPENS}")
     assert seen.opening_ns == 1_020_000_000
     assert lived(f"0 {TRY}").isna().opening_ns
+    assert seen.answered_ns == 1_020_000_000
+    assert lived(f"0 {TRY}").isna().answered_ns
+    # The client answers another second later.
+    slow = lived(f"0 {TRY}{OPENS.replace('+0    > .', '+1 > .')}")
+    assert (slow.answered_ns, slow.opening_ns) == (20_000_000, 1_020_000_000)
 
 
 @pytest.mark.parametrize(
@@ -692,6 +716,10 @@ def test_the_time_of_opening_ends_with_the_clients_answer():
         (f"100 {TRY}\n+1 {TRY}{OPENS}", [], "A SYN or its answer was lost, or came later"),
         (f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", [], "nothing listened there yet: see when"),
         (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", [], "The answers came late"),
+        # The first SYN-ACK was lost: its timer of a second ran out, and the round trip is 20 ms.
+        (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.02 < S.')}", [], "the first was probably lost"),
+        # The client is near: it confirms data at once.
+        (f"100 {TRY}{OPENS.replace('+0    > .', '+1.5 > .')}{ANSWERS}", [], "the client confirmed late"),
         # The port was open meanwhile.
         (f"100 {TRY}\n+1 {TRY}{OPENS}", [(f"100.5 {TRY}{OPENS}", {"client": OTHER})], "the server's queue"),
         # Only another port of the host answered meanwhile.

@@ -94,6 +94,12 @@ _SPARE: Final = "Nobody asked for anything: a spare connection, or a program tha
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
 )
+_CONFIRMED_LATE: Final = (
+    "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
+)
+_ANSWERED_AGAIN: Final = (
+    "The answer came as late as a second one does, a second and a round trip: the first was probably lost."
+)
 _ANSWERED_LATE: Final = (
     "The answers came late: the server or the way there was slow, or a first answer was lost. "
     "A proxy or NAT may have opened its own connection first."
@@ -271,16 +277,25 @@ def _refused(line: Line, others: Talks) -> str:
 def _late(line: Line, others: Talks) -> str:
     """Return the advice on connections that opened late."""
     twice = REPEATED * line.connections
+    if line.syns < twice and line.syn_acks < twice:
+        return _answered_once(line)
     if not line.at_client and line.syn_acks >= twice:
         return _ANSWERS_LOST
     # Next to the client, each answer that the capture has reached it.
-    if (line.syns < twice and line.syn_acks < twice) or (line.at_client and line.syn_acks >= line.syns):
+    if line.at_client and line.syn_acks >= line.syns:
         return _ANSWERED_LATE
     if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
         return _QUEUE_OR_LOST
     if line.at_server:
         return _SILENT
     return _ONE_LOST if line.most_syns <= REPEATED else _several_lost(line, others)
+
+
+def _answered_once(line: Line) -> str:
+    """Return the advice on connections that opened late after one SYN and one SYN-ACK each."""
+    if line.confirmed_late:
+        return _CONFIRMED_LATE
+    return _ANSWERED_AGAIN if line.answered_again else _ANSWERED_LATE
 
 
 def _several_lost(line: Line, others: Talks) -> str:

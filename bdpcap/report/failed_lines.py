@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
-from bdpcap.report.failures import DONE, LATE, ON_THE_WAY, blocks
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -161,6 +161,10 @@ class Line:
     """Longest time from the first packet of a connection to its last."""
     opening_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
     """Shortest and longest time from the first SYN to the end of the handshake."""
+    confirmed_late: bool = True
+    """Whether the server answered each client in time, and the client confirmed late."""
+    answered_again: bool = True
+    """Whether each only SYN-ACK came as late as a second one would."""
     opened_ns: int = -sys.maxsize
     """When the last handshake ended."""
     start_ns: int = sys.maxsize
@@ -190,6 +194,10 @@ class Line:
         opening_ns = rows["opening_ns"]
         shortest_ns, longest_ns = self.opening_ns
         self.opening_ns = min(shortest_ns, int(opening_ns.min())), max(longest_ns, int(opening_ns.max()))
+        answered_ns = rows["answered_ns"]
+        in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
+        self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
+        self.answered_again &= bool(rows["answered_again"].all())
         self.opened_ns = max(self.opened_ns, int((rows["start_ns"] + opening_ns.clip(lower=0)).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))

@@ -25,6 +25,9 @@ __all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "ON_THE_WAY", "REPEATED", "blocks
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
 
+TIMER_ERROR_NS: Final = 50_000_000
+"""Most by which a timer of a second misses it: Linux rounds it up by 32 ms at most (``timer.c``, 250 ticks a second)."""
+
 REQUEST_BYTES: Final = 14_600
 """Most bytes of a request: an initial window of ten segments (RFC 6928). More is an upload, whose receiver may end it."""
 
@@ -59,8 +62,9 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
-    server's ``port``. Numbers are ``stream``, ``start_ns``, ``end_ns``, ``opening_ns``, ``syns``, ``syn_acks`` and
-    ``unacknowledged_bytes``.
+    server's ``port``. Those of the table of connections are ``stream``, ``start_ns``, ``end_ns``, ``answered_ns``,
+    ``opening_ns``, ``syns``, ``syn_acks`` and ``unacknowledged_bytes``.
+    ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``bare`` is whether its SYN has at most the MSS as an option.
     ``routed`` is whether a packet of the client was captured on both sides of a router.
@@ -100,6 +104,8 @@ def _table(
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
+        "answered_ns": life["answered_ns"][rows],
+        "answered_again": _answered_again(life, both)[rows],
         "opening_ns": life["opening_ns"][rows],
         "syns": life["syns"][rows],
         "syn_acks": life["syn_acks"][rows],
@@ -182,16 +188,34 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     """Return which connections opened only after the timer of a SYN had run out, and after two round trips.
 
     The client sent its SYN again, the server its SYN-ACK, or the only SYN was answered late. Without a timed handshake,
-    the capture may lack the client's answer to the only SYN-ACK.
+    the capture may lack the client's answer to the only SYN-ACK. Where each of several SYNs was answered, the longer of
+    two known round trips counts: the other may cover a part of the path.
     """
     opening_ns = life["opening_ns"]
     known_ns = both["rtt_min_ns"].reshape(-1, 2)
-    rtt_ns = np.where(known_ns == NULL, opening_ns[:, None], known_ns).min(axis=1)
     again = (life["syns"] > 1) | (life["syn_acks"] > 1)
+    each = (life["syns"] > 1) & (life["syn_acks"] >= life["syns"])
+    rtt_ns = np.where(each, known_ns.max(axis=1), _least_rtt_ns(known_ns, opening_ns))
     timed = both["initial_rtt_ns"][::2] != NULL
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
     late: NDArray[np.bool_] = (opening_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
     return late
+
+
+def _least_rtt_ns(known_ns: NDArray[np.int64], otherwise_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the least round trip of each connection's two directions; another time where neither has one."""
+    least: NDArray[np.int64] = np.where(known_ns == NULL, otherwise_ns[:, None], known_ns).min(axis=1)
+    return least
+
+
+def _answered_again(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which only SYNs were answered once, after the timer of a SYN-ACK and a round trip: the first was lost."""
+    rtt_ns = _least_rtt_ns(both["rtt_min_ns"].reshape(-1, 2), life["answered_ns"])
+    beyond_ns = life["answered_ns"] - rtt_ns - FIRST_TIMEOUT_NS
+    again: NDArray[np.bool_] = (
+        (life["syns"] == 1) & (life["syn_acks"] == 1) & (abs(beyond_ns) <= TIMER_ERROR_NS)
+    )
+    return again
 
 
 def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDArray[np.bool_]:

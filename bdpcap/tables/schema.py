@@ -180,6 +180,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
     ),
     "syns": Column("int64", "SYNs that the client sent"),
     "syn_acks": Column("int64", "SYNs that the server sent"),
+    "answered_ns": Column(
+        "Int64", "from the first packet to the server's first SYN; null where not captured"
+    ),
     "opening_ns": Column(
         "Int64", "from the first packet to the first one after both SYNs; null where not captured"
     ),

@@ -69,6 +69,8 @@ pub struct Lifecycle {
     syn_gap_ns: Option<i64>,
     /// Has the end sent a segment that is neither SYN nor RST?
     sent_non_syn: [bool; 2],
+    /// Time of the server's first SYN, in ns; `None` before it.
+    answered_ns: Option<i64>,
     /// Time of the first such segment after both SYNs, in ns: an end has the other's SYN.
     opened_ns: Option<i64>,
     fins: [bool; 2],
@@ -151,6 +153,8 @@ impl Lifecycle {
                     self.syn_gap_ns = Some(time_ns - self.last_syn_ns);
                 }
                 self.last_syn_ns = time_ns;
+            } else {
+                self.answered_ns.get_or_insert(time_ns);
             }
             self.syns[from] = self.syns[from].saturating_add(1);
             // Earlier segments of the server, and so its reset, belong to an older connection.
@@ -174,6 +178,12 @@ impl Lifecycle {
         if !self.syns.contains(&0) {
             self.opened_ns.get_or_insert(time_ns);
         }
+    }
+
+    /// Returns the time of the server's first SYN, in ns; `None` where there is none.
+    #[must_use]
+    pub fn answered_ns(&self) -> Option<i64> {
+        self.answered_ns
     }
 
     /// Returns the time of the first segment after both SYNs, in ns; `None` where there is none.

@@ -194,6 +194,7 @@ impl HalfOpen {
             ended_by: NULL,
             closed_by: NULL,
             syns: 1,
+            answered_ns: NULL,
             opening_ns: NULL,
             retry_wait_ns: NULL,
             ..Life::default()

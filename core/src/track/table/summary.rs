@@ -255,6 +255,8 @@ packed_row! {
         pub syns: i64,
         /// Number of SYNs of the server.
         pub syn_acks: i64,
+        /// Time from the first packet to the server's first SYN, in ns; [`NULL`] where there is none.
+        pub answered_ns: i64,
         /// Time from the first packet to the first segment after both SYNs, in ns; [`NULL`] where there is none.
         pub opening_ns: i64,
         /// Payload of the client in bytes, each byte counted once.
@@ -276,6 +278,11 @@ impl Life {
         let (ended, by) = lifecycle.ending();
         let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
         let carried = connection.has_payload(0) || connection.has_payload(1);
+        let since_start = |time_ns: Option<i64>| {
+            time_ns.map_or(NULL, |time_ns| {
+                time_ns.saturating_sub(connection.start.time_ns)
+            })
+        };
         Self {
             handshake: lifecycle.opening() as u8,
             ended: ended as u8,
@@ -285,9 +292,8 @@ impl Life {
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
-            opening_ns: (lifecycle.opened_ns()).map_or(NULL, |opened_ns| {
-                opened_ns.saturating_sub(connection.start.time_ns)
-            }),
+            answered_ns: since_start(lifecycle.answered_ns()),
+            opening_ns: since_start(lifecycle.opened_ns()),
             client_bytes: client,
             server_bytes: server,
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
