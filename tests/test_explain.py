@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import dpkt
 import pytest
@@ -525,7 +526,7 @@ def test_sysctls_are_facts_as_sysctl_prints_them(capsys):
 # changes of the path
 
 
-def one_by_one(rtts_ms, segments=1):
+def one_by_one(rtts_ms, segments=1, tick_ns=1):
     """So many segments at a time, each group acknowledged after the next of these round trips."""
     lines = [
         "0 > S 0:0(0) win 64240 <mss 1460,wscale 7>",
@@ -539,7 +540,8 @@ def one_by_one(rtts_ms, segments=1):
             lines.append(f"+.0001 > P. {at}:{at + 1000}(1000) ack 1 win 502")
             at += 1000
         lines.append(f"+{rtt_ms / 1000:.4f} < . 1:1(0) ack {at} win 502")
-    return bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+    packets = [replace(p, time_ns=p.time_ns // tick_ns * tick_ns) for p in scenario("\n".join(lines))]
+    return bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
 
 
 @pytest.mark.parametrize(("before_ms", "after_ms"), [(20, 32), (32, 20)])
@@ -548,6 +550,14 @@ def test_a_step_of_the_least_round_trip_is_a_change_of_the_path(before_ms, after
     assert finding.values["rtt_before_ns"] == pytest.approx(before_ms * 1e6, rel=0.01)  # a burst takes 0.1 ms
     assert finding.values["rtt_after_ns"] == pytest.approx(after_ms * 1e6, rel=0.01)
     assert finding.remedy == ""
+
+
+@pytest.mark.parametrize(("after_ms", "changed"), [(25, False), (40, True)], ids=["a tick", "four ticks"])
+def test_a_tick_of_the_captures_clock_changes_no_path(after_ms, changed):
+    # Both times of a round trip are known to a tick.
+    flow = one_by_one([20] * 25 + [after_ms] * 25, tick_ns=5_000_000)
+    assert flow._counts["tick_ns"] == 5_000_000
+    assert (Code.PATH_CHANGED in codes(flow)) == changed
 
 
 @pytest.mark.parametrize(

@@ -364,6 +364,24 @@ def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
     assert capture.flows["confidence"].max() <= 0.8
 
 
+def test_a_round_without_a_round_trip_is_as_clear_as_that_of_its_path():
+    # The round trip takes four ticks of 15.625 ms. Every second answer comes after a delayed acknowledgment.
+    tick_ns, lines = 15_625_000, [HANDSHAKE]
+    for ask in range(1, 2001, 100):
+        late = "" if ask % 200 == 1 else f"+.125 < . {ask}:{ask}(0) ack {ask + 100} win 500"
+        lines.append(f"""
+    +0    > P. {ask}:{ask + 100}(100) ack {ask} win 502
+    {late}
+    +{".015625" if late else ".078125"} < P. {ask}:{ask + 100}(100) ack {ask + 100} win 500
+    """)
+    packets = scenario("\n".join(lines).replace("+.020", "+.0625"))
+    capture = analysed(replace(p, time_ns=p.time_ns // tick_ns * tick_ns) for p in packets)
+    asking = capture.flow(0, str(CLIENT))
+    assert "clock-coarse" in [flaw.code for flaw in capture.quality]
+    assert asking.rtts["rtt_ns"].isna().any()
+    assert "unknown" not in set(asking.rtts["limit"])
+
+
 def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
     dialogue = scenario(f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+0 < . 1:1(0) ack 1001 win 502")
     capture = analysed(replace(packet, time_ns=0) for packet in dialogue)

@@ -175,7 +175,7 @@ def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
     # The sender of one segment again and again received no acknowledgment either.
     silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off
     # Bytes show a full window and an idle sender, and long rounds are timed well enough.
-    short = ~(rounds.rtt_ns >= HIDDEN_TICKS * tick_ns) & (rounds.length_ns < FINE_TICKS * tick_ns)
+    short = ~(evidence.queue.rtt_ns >= HIDDEN_TICKS * tick_ns) & (rounds.length_ns < FINE_TICKS * tick_ns)
     seen = (limit == LIMITS.index("rwnd")) | (limit == STATES.index(IDLE))
     return {"missed": missed, "silent": silent, "coarse": (tick_ns >= COARSE_NS) & short & ~seen}
 

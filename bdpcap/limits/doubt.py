@@ -98,7 +98,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     found = [
         Doubt(
             (tick_ns >= COARSE_NS)
-            & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns)
+            & ~(evidence.queue.rtt_ns >= FINE_TICKS * tick_ns)
             & ~(by_window | verdict.is_by("coarse")),
             "The clock of the capture is coarse for this round-trip time.",
             COARSE_TRUST * ones,

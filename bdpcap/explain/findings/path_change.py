@@ -22,6 +22,8 @@ STEP: Final = 0.1
 """Change of the level, as a share of the lower one, from which the path changed: levels of one path vary by less."""
 STEP_NS: Final = 1_500_000
 """Least change of the level, ns: more than the error of a timestamp clock of 1 ms."""
+STEP_TICKS: Final = 2
+"""Least change of the level, in ticks of the capture's clock: each of the two times may be a tick off, up or down."""
 TIGHT: Final = 1.05
 """Median round trip of a level over its least: a queue or a busy host spreads round trips further."""
 MORE: Final = 1.25
@@ -31,7 +33,8 @@ MORE: Final = 1.25
 def explains(flow: Flow) -> list[Finding]:
     """Return a finding on the largest step of the least round trip; none if a queue or a program may have made it."""
     known = flow.rtts["rtt_ns"].notna()
-    at = _step(flow.rtts["rtt_ns"][known].to_numpy(float))
+    least_ns = max(STEP_NS, STEP_TICKS * int(flow._counts["tick_ns"]))
+    at = _step(flow.rtts["rtt_ns"][known].to_numpy(float), least_ns)
     if at is None:
         return []
     rounds = flow.rtts[known]
@@ -61,8 +64,8 @@ def explains(flow: Flow) -> list[Finding]:
     ]
 
 
-def _step(rtt_ns: np.ndarray) -> int | None:
-    """Return the index of the first round after the largest step between two tight levels; None without one."""
+def _step(rtt_ns: np.ndarray, least_ns: int) -> int | None:
+    """Return the index of the first round after the largest step between two tight levels; None below `least_ns`."""
     if len(rtt_ns) < 2 * ROUNDS:
         return None
     spans = np.lib.stride_tricks.sliding_window_view(rtt_ns, ROUNDS)
@@ -70,7 +73,7 @@ def _step(rtt_ns: np.ndarray) -> int | None:
     tight = np.median(spans, axis=1) <= TIGHT * least
     before, after = least[:-ROUNDS], least[ROUNDS:]
     step = np.abs(after - before)
-    clear = (step >= STEP * np.minimum(before, after)) & (step >= STEP_NS) & tight[:-ROUNDS] & tight[ROUNDS:]
+    clear = (step >= STEP * np.minimum(before, after)) & (step >= least_ns) & tight[:-ROUNDS] & tight[ROUNDS:]
     return int(np.where(clear, step, 0).argmax()) + ROUNDS if clear.any() else None
 
 
