@@ -95,8 +95,16 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> str:
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
-    """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it."""
-    ttls = capture._contents.streams.directions("ttl")["ttl"][ends].tolist()
+    """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it.
+
+    Unfinished checksums of its packets alone outrank their TTL. A router may have told the host to begin with a lower one
+    (RFC 4861 section 4.2).
+    """
+    columns = capture._contents.streams.directions("ttl", "partial_checksum")
+    unfinished = columns["partial_checksum"] > 0
+    if (unfinished[ends] & ~unfinished[ends ^ 1]).any():
+        return "next to"
+    ttls = columns["ttl"][ends].tolist()
     names = map(host, capture._contents.streams.endpoints(ends))
     passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
