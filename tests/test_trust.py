@@ -684,6 +684,27 @@ def test_unfinished_checksums_outrank_the_hop_limit(partial, said, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("ports", "said"),
+    [
+        ([CLIENT.port], "captured on 192.0.2.1."),
+        ([CLIENT.port, SERVER.port], "captured on the machine of both ends."),
+        ([], "place of capture unknown."),
+    ],
+)
+def test_unfinished_checksums_show_the_host_where_delays_are_too_short(ports, said, tmp_path):
+    packets = scenario("""
+    0       > S 0:0(0) win 64240 <mss 1460>
+    +.00002 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +.00002 > . 1:1(0) ack 1 win 502
+    +.001   > P. 1:101(100) ack 1 win 502
+    +.00002 < . 1:1(0) ack 101 win 500
+    """)
+    for port in ports:
+        packets = captured_at(packets, port)
+    assert trust.line(analyse(packets, tmp_path)).endswith(said)
+
+
+@pytest.mark.parametrize(
     ("connections", "said"),
     [
         ([NEAR_CLIENT], "captured next to 192.0.2.1."),

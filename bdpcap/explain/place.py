@@ -91,7 +91,23 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> str:
             nearest, _ = hosts[0]
             own = _of_host(capture, streams, nearest)
             return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(own, len(rows))}"
-    return _apart(place[shown], hosts, len(rows))
+    unfinished = "" if 2 * np.count_nonzero(placed) > len(rows) else _by_checksums(capture, streams)
+    return f"captured {unfinished}" if unfinished else _apart(place[shown], hosts, len(rows))
+
+
+def _by_checksums(capture: Capture, streams: np.ndarray) -> str:
+    """Return where unfinished checksums of most connections show that they were captured; empty if they do not.
+
+    An adapter was to complete them, so the packets were captured on the host that sent them. Between programs of one
+    machine, as in its containers, nobody completes them.
+    """
+    partial = capture._contents.streams.directions("partial_checksum")["partial_checksum"] > 0
+    own, other = partial[2 * streams], partial[2 * streams + 1]
+    if 2 * np.count_nonzero(own & other) > len(streams):
+        return "on the machine of both ends"
+    ends = np.sort((2 * streams + other)[own != other])
+    names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
+    return f"on {names[0][0]}" if names and 2 * names[0][1] > len(streams) else ""
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:

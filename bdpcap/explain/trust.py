@@ -158,7 +158,7 @@ def _notes(capture: Capture) -> list[str]:
         (not matters, unscaled),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
         (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
-        (placeless, f"Place of capture unknown: {units.number(placeless, 'flow')}."),
+        (placeless, f"Delays show no place of capture: {units.number(placeless, 'flow')}."),
         *((flaw, flaw.sentence) for flaw in capture.quality if not flaw.grave),
     ]
     return [sentence for holds, sentence in found if holds and sentence]
