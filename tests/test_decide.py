@@ -67,17 +67,24 @@ CASES = {
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
     "idle-over": (
-        [{"writes.over": True, "window.closed_share": 0}, {"writes.over": True, "writes.finished": True}],
-        {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
+        [{"writes.over": True, "window.closed_share": 0}, {"writes.finished": True}],
+        {
+            "waiting for a window": {"window.closed_share": 1},
+            "waiting for a timeout": {"loss.outage": True},
+            "a repair after the FIN": {"loss.behind_fin": True},
+        },
     ),
     "app-idle": (
         [
             {"writes.idle": True, "window.closed_share": 0},
             {"writes.drained": True, "window.closed_share": 0},
-            {"writes.finished": True},
             {"flight.whole": True, "loss.none_recent": True},
         ],
-        {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
+        {
+            "waiting for a window": {"window.closed_share": 1},
+            "waiting for a timeout": {"loss.outage": True},
+            "a repair after the FIN": {"loss.behind_fin": True},
+        },
     ),
     "app-own-time": (
         [
@@ -360,8 +367,8 @@ def test_what_is_not_known_decides_nothing():
 def test_limits_outrank_each_other_in_one_order():
     """Each of them claims the round; taken away one after the other, the next has it."""
     claims = {
-        "idle": {"writes.over": True, "writes.finished": True},
-        "app": {"writes.finished": True},
+        "idle": {"writes.finished": True},
+        "app": {"writes.drained": True, "window.closed_share": 0},
         "link": QUEUE | {"rate.utilization": 1, "queue.risen_packets": 50},
         "rwnd": WINDOW | {"rate.over_initial": 1},
         "sndbuf": CASES["sndbuf-blocked"][0][0],
@@ -442,7 +449,8 @@ def told(limits, **more):
     return known(
         {
             "window.full_share": [float(letter == "r") for letter in limits],
-            "writes.finished": [letter == "a" for letter in limits],
+            "writes.drained": [letter == "a" for letter in limits],
+            "window.closed_share": [0.0] * len(limits),
         },
         flow=[0] * len(limits),
         **more,
@@ -475,7 +483,11 @@ def test_where_no_rule_holds_what_prevails_does(before, after):
 def test_a_program_that_looks_like_a_send_buffer_now_and_then_is_one_throughout():
     """A timer in phase with the acknowledgments fills the same flight in one round of three."""
     three = {name: [value] * 3 for name, value in (QUIET | STANDING).items()}
-    often = three | {"writes.finished": [True, True, False], "ack_clock.reconstructed": [True] * 3}
+    often = three | {
+        "writes.drained": [True, True, False],
+        "window.closed_share": [0.0] * 3,
+        "ack_clock.reconstructed": [True] * 3,
+    }
     verdict = decide(known(often | {"writes.equal_amounts": [1] * 3}, flow=[0] * 3))
     assert verdict.limit.tolist() == ["app"] * 3
     assert verdict.rule.tolist() == ["app-idle", "app-idle", "alike"]

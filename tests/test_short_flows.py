@@ -200,9 +200,25 @@ def test_what_is_repeated_after_the_fin_is_no_new_data():
         +.020 < .  1:1(0) ack 5842   win 16384
         """
     )
-    assert rounds["limit"].tolist() == ["cwnd", "app"]
-    assert rounds["rule"].iloc[-1] == "app-idle"
+    # No program owes data after its FIN: the rest of the time is the repair's.
+    assert rounds["limit"].tolist() == ["cwnd", "cwnd"]
+    assert rounds["rule"].iloc[-1] == "cwnd-recovery"
     assert rounds["retransmits"].tolist() == [0, 1]
+
+
+def test_a_needless_copy_after_the_fin_leaves_the_time_idle():
+    """A tail loss probe that a D-SACK answers repaired nothing, and the program has finished."""
+    rounds = all_of_client(
+        HANDSHAKE
+        + """
+        +.001 > .  1:1461(1460)      ack 1 win 502
+        +.001 > F. 1461:2921(1460)   ack 1 win 502
+        +.030 > F. 1461:2921(1460)   ack 1 win 502
+        +.001 < .  1:1(0) ack 2922   win 16384
+        +.019 < .  1:1(0) ack 2922   win 16384 <sack 1461:2922>
+        """
+    )
+    assert rounds["limit"].iloc[-1] == "idle"
 
 
 def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():

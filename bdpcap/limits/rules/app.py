@@ -33,9 +33,12 @@ from bdpcap.limits.rules.common import (
 
 __all__ = ["DETAILS", "RULES"]
 
-HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), STANDS).named(
+HELD_OR_STANDS = any_of(
+    DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), it(Loss.behind_fin), STANDS
+).named(
     "held by something else",
-    "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
+    "Data were left, but a window, a long message's congestion window, an outage, a repair after the FIN, or a send "
+    "buffer held them.",
 )
 OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5, because="more than half")).named(
     "a program's pace",
@@ -88,13 +91,11 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(any_of(it(Writes.idle), it(Writes.drained)), OPEN),
-            it(Writes.finished),
             all_of(it(Flight.whole), it(Loss.none_recent)),
         ),
-        unless=it(Loss.outage),
+        unless=any_of(it(Loss.outage), it(Loss.behind_fin)),
         says="The program had nothing left to send.",
-        why="Nothing is sent until the pipe is empty though the sender has the turn. Or the FIN is out behind the last "
-        "data, or one flight held all data.",
+        why="Nothing is sent until the pipe is empty though the sender has the turn. Or one flight held all data.",
         source="RFC 9293 section 3.6",
     ),
     Rule(

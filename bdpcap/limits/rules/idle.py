@@ -28,8 +28,8 @@ RULES: Final = (
     Rule(
         id="idle-over",
         limit="idle",
-        holds=all_of(it(Writes.over), any_of(it(Writes.finished), OPEN)),
-        unless=it(Loss.outage),
+        holds=any_of(it(Writes.finished), all_of(it(Writes.over), OPEN)),
+        unless=any_of(it(Loss.outage), it(Loss.behind_fin)),
         says="The sender had sent its last data.",
         why="What follows the last data (its way, a delayed acknowledgment, the FIN) holds no data back.",
         source="RFC 9293 section 3.6 (closing) and 3.8.6.3 (delayed acknowledgments)",
