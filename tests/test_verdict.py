@@ -156,11 +156,13 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # Eight causes divide a detail by what acknowledgments, ICMP messages, exchanges, hosts, other flows and rates show.
+    # Nine causes divide a detail by what acknowledgments, ICMP messages, exchanges, pauses, hosts, other flows and
+    # rates show.
     divided = {
         ("cwnd", "ignored"),
         ("cwnd", "too big"),
         ("app", "events"),
+        ("app", "peer's data"),
         ("app", "peer's time"),
         ("app", "round trips"),
         ("app", "relayed"),

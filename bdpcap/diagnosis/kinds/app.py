@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import places, relay
+from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain.exchange_shares import answering_ns, trip_ns, waits
@@ -33,21 +33,26 @@ HABITS: Final = {
 """Behaviour of the sending program in words, by the rule that decided."""
 
 
-def _pauses(_: Flow, own: pd.DataFrame) -> str:
+def _pauses(flow: Flow, own: pd.DataFrame) -> str:
     # The reason is that of the named detail: a flow of small writes pauses, too.
     own = own[own["detail"] == longest(own, "detail")]
-    rule = longest(own, "rule")
+    rule = str(longest(own, "rule"))
     if rule != "app-idle":
-        return HABITS.get(str(rule), "")
-    idle = own[own["rule"] == rule]
-    # Rounds that follow each other are one pause.
-    pauses = (idle["start_ns"] != idle["end_ns"].shift()).sum()
-    lasting = units.duration((idle["end_ns"] - idle["start_ns"]).sum())
+        return HABITS.get(rule, "")
+    found = pauses.of(flow.rtts)
+    lasting = units.duration(found.own_ns)
+    if found.own == 0:
+        return ""
     return (
         f"it paused for {lasting}"
-        if pauses == 1
-        else f"it paused {units.count(pauses)} times, {lasting} in all"
+        if found.own == 1
+        else f"it paused {units.count(found.own)} times, {lasting} in all"
     )
+
+
+def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
+    found = pauses.of(flow.rtts)
+    return f"these came in {units.count(found.after_peer)} of its {units.number(found.count, 'pause')}"
 
 
 def _owed(own: pd.DataFrame) -> pd.DataFrame:
@@ -146,8 +151,9 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
         return detail if slow or flow.exchanges.empty else "round trips"
     found = waits(flow, own) if detail == "idle" else None
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
-    waited = found is not None and found.peer_ns > max(found.own_ns, held_ns / 2)
-    return "peer's time" if waited else detail
+    if found is not None and found.peer_ns > max(found.own_ns, held_ns / 2):
+        return "peer's time"
+    return pauses.of(flow.rtts).cause or detail if detail == "small writes" else detail
 
 
 LIMIT: Final = Limit(
@@ -183,6 +189,13 @@ LIMIT: Final = Limit(
             places.receiver,
             "See what takes its time there: its program, its user, its host, or the path to it.",
             paced("as fast as that end asks and answers"),
+        ),
+        "peer's data": Cause(
+            "The sending program waited for data of the other end",
+            _peers_data,
+            places.receiver,
+            "See what takes its time there: its program, its user, its host, or the path to it.",
+            paced("as fast as that end sends"),
         ),
         "round trips": Cause(
             "Round trips held the programs back, not bandwidth",

@@ -1,0 +1,52 @@
+"""Pauses of a flow: the times from the acknowledgment of all it had sent to its next send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Pauses", "of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Pauses of one flow, and whose time they were.
+
+    Those of at most half a round trip are part of a round, and left out.
+    """
+
+    count: int
+    own: int
+    """Pauses in which the sender had the turn for a part of the time."""
+    own_ns: int
+    """Time of these parts."""
+    after_peer: int
+    """Pauses in which data of the peer came."""
+    cause: str | None
+    """None, unless data of the peer came in most: ``peer's data`` if more than half of all time passed until then,
+    ``response time`` if it was the server's since then."""
+
+
+def of(rounds: pd.DataFrame) -> Pauses:
+    """Return the pauses of a flow, from all its rows of ``rtts``."""
+    empty = rounds["in_flight_max_bytes"] == 0
+    sends = (~empty).cumsum()
+    # Before the first send and after the last, there is no pause.
+    between = rounds[empty & (sends > 0) & (sends < sends.max())]
+    pause, lasting_ns = sends[between.index], between["end_ns"] - between["start_ns"]
+    own = between["limit"] == "app"
+    peers, owed = between["rule"] == "idle-turn", between["detail"] == "response time"
+    count, after_peer = pause.nunique(), pause[peers | owed].nunique()
+    parts = {"peer's data": lasting_ns[peers].sum(), "response time": lasting_ns[owed].sum()}
+    most = max(parts, key=lambda name: int(parts[name]))
+    caused = 2 * after_peer > count and 2 * parts[most] > lasting_ns.sum()
+    return Pauses(
+        count=count,
+        own=pause[own].nunique(),
+        own_ns=int(lasting_ns[own].sum()),
+        after_peer=after_peer,
+        cause=most if caused else None,
+    )

@@ -1,0 +1,80 @@
+"""Pauses of a flow: how many, how long, and for whom the program waited in them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from dialogues import analysed
+from scenario import CLIENT
+
+from bdpcap.diagnosis import pauses
+from bdpcap.diagnosis.kinds import app
+
+SCREEN = """
+    0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+    +.240 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>
+    +0    > .  1:1(0) ack 1 win 502
+"""
+
+
+def rounds(*rows):
+    """Rows of a flow of bytes in flight, length (ms), limit, detail and rule, one after the other."""
+    table = pd.DataFrame(rows, columns=["in_flight_max_bytes", "ms", "limit", "detail", "rule"])
+    end_ns = (table["ms"] * 1_000_000).cumsum()
+    return table.assign(start_ns=end_ns - table["ms"] * 1_000_000, end_ns=end_ns)
+
+
+SENT = (900, 240, "app", "small writes", "app-idle")
+OWN = (0, 100, "app", "idle", "app-idle")
+PEERS = (0, 300, "idle", None, "idle-turn")
+OWED = (0, 50, "app", "response time", "app-idle")
+
+
+def test_only_time_with_nothing_in_flight_between_two_sends_is_a_pause():
+    found = pauses.of(rounds(OWN, SENT, SENT, OWN, SENT, PEERS, OWED, SENT, OWN))
+    assert (found.count, found.own, found.own_ns, found.after_peer) == (2, 2, 150_000_000, 1)
+    assert found.cause is None  # data of the peer came in one of two, not in most
+
+
+def test_no_send_follows_what_was_sent_last():
+    assert pauses.of(rounds(SENT, OWN)).count == 0
+
+
+def test_most_pauses_with_data_of_the_peer_are_the_peers_or_those_of_an_answer():
+    assert pauses.of(rounds(SENT, PEERS, OWED, SENT, PEERS, SENT)).cause == "peer's data"
+    slow = (0, 900, *OWED[2:])
+    assert pauses.of(rounds(SENT, PEERS, slow, SENT)).cause == "response time"
+    assert pauses.of(rounds(SENT, PEERS, SENT, (0, 900, *OWN[2:]), SENT)).cause is None
+
+
+def screen(of_peer):
+    """Lines of small pieces of a client, and its peer 240 ms away; input of the peer comes before each if `of_peer`."""
+    lines, sent, heard = [SCREEN], 1, 1
+    for _ in range(12):
+        for wait_ms in (200, 1, 1):
+            lines.append(f"    +.{wait_ms:03} > P. {sent}:{sent + 100}(100) ack {heard} win 502")
+            sent += 100
+        lines.append(f"    +.240 < .  {heard}:{heard}(0) ack {sent} win 512")
+        if of_peer:
+            lines.append(f"    +.350 < P. {heard}:{heard + 50}(50) ack {sent} win 512")
+            heard += 50
+    return analysed("\n".join(lines)).flow(0, str(CLIENT))
+
+
+@pytest.mark.parametrize(
+    ("of_peer", "headline", "reason"),
+    [
+        # 11 pauses of 200 ms; the round trips between them, with data in flight, are none.
+        (False, "The sending program wrote small pieces", "it paused 11 times, 2.2 s in all"),
+        (
+            True,
+            "The sending program waited for data of the other end",
+            "these came in 11 of its 11 pauses",
+        ),
+    ],
+)
+def test_who_is_asked_what_it_waits_for(of_peer, headline, reason):
+    flow = screen(of_peer)
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    cause = app.LIMIT.cause(flow, own)
+    assert (cause.headline, cause.reason(flow, own)) == (headline, reason)
