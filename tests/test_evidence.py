@@ -355,6 +355,36 @@ def test_a_burst_that_waits_for_a_slow_host_did_not_come_by_chance(wait_us):
     assert clock.chance.tolist() == pytest.approx([3 * wait_us / 20_000] * 9)
 
 
+@pytest.mark.parametrize(
+    ("after_loss", "late_ms", "short_before", "own"),
+    [
+        (True, 2, 0, 0),
+        # No loss made the window small, the sender waited, or a short segment had ended its data.
+        (False, 2, 0, 9),
+        (True, 6, 0, 9),
+        (True, 2, 1, 9),
+    ],
+)
+def test_a_small_windows_next_data_wait_for_the_acknowledgment_that_empties_it(
+    after_loss, late_ms, short_before, own
+):
+    # Two segments per round trip of 20 ms, seen at the receiver: one acknowledgment for both leaves nothing in flight.
+    clock = counted(
+        [0] * 10,
+        at_sender=False,
+        rtt_ns=[20 * MS] * 10,
+        rtt_min_ns=[20 * MS] * 10,
+        flow_rtt_min_ns=[20 * MS] * 10,
+        retransmitted_bytes=[MSS * after_loss] + [0] * 9,
+        retransmitted_segments=[after_loss] + [0] * 9,
+        in_flight_max_bytes=[2 * MSS] * 10,
+        empty_starts=[0] + [1] * 9,
+        empty_ns=[0] + [late_ms * MS] * 9,
+        short_ends=[0] + [short_before] * 9,
+    ).ack_clock
+    assert clock.own_starts[5] == own
+
+
 def test_bursts_that_come_at_any_time_are_seen_by_their_share():
     # Acknowledgments of 2,000 bytes at 500 bytes/ms are 4 ms apart: half of a timer's bursts come 2 ms later, or more.
     def share(*waits_ms):

@@ -29,6 +29,8 @@ TURNS: Final = 1.5
 
 A writer fills a third of the buffer, twice or three times a round.
 """
+JITTER: Final = 0.2
+"""Part of the minimum RTT by which the RTTs of an empty path vary; see `ABOVE_MINIMUM` of the queue."""
 SELDOM: Final = 0.5
 """Value of `AckClock.chance` up to which acknowledgments start the bursts."""
 
@@ -181,9 +183,21 @@ class AckClock(Concept):
 
     @field("times")
     def own_starts(self) -> Floats:
-        """Sends with nothing in flight, in nine rounds; 0 if acknowledgments started the bursts and no reply came."""
+        """Sends with nothing in flight, in nine rounds; 0 if acknowledgments started the bursts and no reply came.
+
+        While a window grows back after a loss, it may be so small that one acknowledgment empties the flight. A send soon
+        after it, with no short segment before, does not count: such data waited for the acknowledgment.
+        """
         own = ~(self.chance <= SELDOM) | (self.all.writes.replies > 0)
-        return np.where(own, self.empty_starts, 0.0)
+        return np.where(own, self.rounds.around(np.where(self._emptied, 0.0, self.rounds.empty_starts)), 0.0)
+
+    @cached_property
+    def _emptied(self) -> Bools:
+        """Did acknowledgments start all sends with nothing in flight, while a window grew back after a loss?"""
+        rounds = self.rounds
+        soon = rounds.empty_ns <= rounds.empty_starts * JITTER * self.all.queue.rtt_min_ns
+        emptied: Bools = soon & (rounds.short_ends == 0) & ~self.all.flight.regrown
+        return emptied
 
     @field("times")
     def empty_starts(self) -> Floats:
