@@ -15,13 +15,14 @@ from in_browser import CONTRAST
 from oracles import ROOT, SAMPLES
 from packets import pcap
 from scenario import scenario
+from small_dataset import analysed
 from small_transfer import CLIENT, SERVER, START, write_many, write_pcapng
 
 import bdpcap
 from bdpcap import report
 from bdpcap.cli import main
 from bdpcap.fleet.captures import tasks
-from bdpcap.fleet.work import Order, work
+from bdpcap.fleet.work import Order
 
 SAMPLE = ROOT / "sample_captures"
 SENDER, RECEIVER = (str(SAMPLE / f"rwnd_slow_reader.{side}.pcap.zst") for side in ("sender", "receiver"))
@@ -44,7 +45,7 @@ def write_several(folder):
 def write_fleet(folder):
     dataset = folder / "out"
     for task in tasks([str(SAMPLE)], rotated=False)[0]:
-        work(task, Order(str(dataset), None, ("bdpcap", "batch"), reports=True))
+        analysed([task], Order(str(dataset), None, ("bdpcap", "batch"), reports=True))
     assert main(["summary", str(dataset), "-o", str(folder / "fleet.html")]) == 0
     return folder / "fleet.html"
 

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from dask_cluster import WAIT_SECONDS, two_workers, wait_for
 from packets import pcap, read_pcap
+from small_dataset import analysed
 from small_transfer import write_many, write_pcap
 
 import bdpcap
@@ -24,7 +25,7 @@ from bdpcap.cli import main
 from bdpcap.fleet import run
 from bdpcap.fleet.captures import tasks
 from bdpcap.fleet.dataset import TABLES, Dataset
-from bdpcap.fleet.work import Order, work
+from bdpcap.fleet.work import Order
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def bdpcap_batch(*arguments):
 
 def read(out, table):
     """Return a table of the dataset as DuckDB reads it, ordered."""
-    found = duckdb.read_parquet(f"{out}/{table}/*/*.parquet", hive_partitioning=True).df()
+    found = duckdb.read_parquet(f"{out}/{table}/*.parquet").df()
     order = ["capture", *(name for name in ("stream", "sender", "round", "rank", "code") if name in found)]
     return found.sort_values(order, kind="stable", ignore_index=True)
 
@@ -98,7 +99,7 @@ def test_what_is_complete_is_not_done_again(captures, tmp_path):
     out = tmp_path / "out"
     assert bdpcap_batch(captures / "a", "--out", out).returncode == 0
     assert bdpcap_batch(captures / "a", "--out", out).stderr == "bdpcap: 1 of 1 capture were done before\n"
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("part.*")}
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     order = Order(str(out), None, ())
     (task,), _ = tasks([str(captures / "a")], rotated=False)
     assert run.left([task], order) == []
@@ -107,7 +108,7 @@ def test_what_is_complete_is_not_done_again(captures, tmp_path):
     write_many(captures / "a" / "trace.pcap", 4)
     (changed,), _ = tasks([str(captures / "a")], rotated=False)
     assert run.left([changed], order) == [changed]
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("part.*")} == before
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
 def test_progress_counts_captures_and_bytes(captures, tmp_path):
@@ -128,11 +129,11 @@ def test_reports_are_written_and_made_up_for(captures, tmp_path):
     out = tmp_path / "out"
     (task,), _ = tasks([str(captures / "a")], rotated=False)
     plain, wanted = (Order(str(out), None, (), reports=reports) for reports in (False, True))
-    work(task, plain)
+    analysed([task], plain)
     assert Dataset(str(out)).reports(tmp_path) == {}
     assert run.left([task], plain) == []
     assert run.left([task], wanted) == [task]
-    work(task, wanted)
+    analysed([task], wanted)
     assert Dataset(str(out)).reports(tmp_path) == {"trace.pcap": "out/reports/capture%3Dtrace.pcap/part.html"}
     page = (out / "reports" / "capture=trace.pcap" / "part.html").read_text("utf-8")
     own = bdpcap.analyze(captures / "a" / "trace.pcap").report(tmp_path / "own.html")
@@ -140,20 +141,21 @@ def test_reports_are_written_and_made_up_for(captures, tmp_path):
     assert run.left([task], wanted) == run.left([task], plain) == []
 
 
-def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_only_whole_files_and_goes_on(how, captures, tmp_path):
     first = write_many(captures / "more.pcap", 40)
     for number in range(80):  # enough that the first is done long before the last
         shutil.copy(first, captures / f"more {number}.pcap")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "bdpcap", "batch", str(captures), "--out", str(out), "--workers", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 0, lambda: running.poll() is None)
-        running.send_signal(signal.SIGINT)
+        wait_for(lambda: len(list(out.glob("status/*"))) > 0, lambda: running.poll() is None)
+        running.send_signal(how)
         running.communicate(timeout=WAIT_SECONDS)
-    assert running.returncode == 130
+    assert running.returncode == (130 if how is signal.SIGINT else -how)
     done = len(status(out))
     assert 0 < done < 87
-    for path in out.glob("*/capture=*/part.parquet"):
+    for path in out.glob("*/*.parquet"):
         assert len(duckdb.read_parquet(str(path)).fetchall()) >= 0
     resumed = bdpcap_batch(captures, "--out", out)
     assert f"{done} of 87 captures were done before" in resumed.stderr
@@ -187,7 +189,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(captures, tmp_pat
         two_workers(tmp_path) as (address, workers),
         subprocess.Popen([*command, "--scheduler", address], stderr=subprocess.PIPE, text=True) as running,
     ):
-        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 1, lambda: running.poll() is None)
+        wait_for(lambda: len(list(out.glob("status/*"))) > 0, lambda: running.poll() is None)
         workers[0].kill()
         assert len(status(out)) < 26
         said = running.communicate(timeout=WAIT_SECONDS)[1]
@@ -199,12 +201,11 @@ def test_a_capture_without_flows_leaves_the_columns_of_the_others_what_they_are(
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.pcap").write_bytes(pcap([]))
     write_pcap(tmp_path / "in" / "b.pcap")
-    for task in tasks([str(tmp_path / "in")], rotated=False)[0]:
-        assert work(task, Order(str(tmp_path / "out"), None, ()))["state"] == "done"
+    found = tasks([str(tmp_path / "in")], rotated=False)[0]
+    for task in found:
+        assert analysed([task], Order(f"{tmp_path}/{task.name}", None, ()))[0]["state"] == "done"
     for table in TABLES:
-        empty, other = (
-            duckdb.read_parquet(f"{tmp_path}/out/{table}/capture={name}.pcap/part.parquet") for name in "ab"
-        )
+        empty, other = (duckdb.read_parquet(f"{tmp_path}/{name}.pcap/{table}/*.parquet") for name in "ab")
         assert len(empty) == 0 < len(other)
         assert empty.types == other.types
 
@@ -219,11 +220,11 @@ def test_captures_and_results_lie_wherever_fsspec_reaches(tmp_path):
     found, _ = tasks(["memory://in"], rotated=False)
     assert [(task.name, task.sizes_bytes) for task in found] == [("x/one.pcap", (len(data),))]
     order = Order("memory://out", None, ("bdpcap",))
-    assert work(found[0], order)["state"] == "done"
+    assert analysed(found, order)[0]["state"] == "done"
     said = Dataset("memory://out").statuses()["x/one.pcap"]
     assert (said["files"], said["flows"]) == (["memory:///in/x/one.pcap"], 1)
     table = tmp_path / "flows.parquet"
-    table.write_bytes(memory.cat_file("/out/flows/capture=x%2Fone.pcap/part.parquet"))
+    table.write_bytes(memory.cat_file(memory.ls("/out/flows", detail=False)[0]))
     assert duckdb.read_parquet(str(table)).df()["payload_bytes"].tolist() == [320_000]
     assert run.left(found, order) == []
 
@@ -236,7 +237,7 @@ def test_a_capture_is_fetched_by_http(tmp_path):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/one.pcap"
         (task,), _ = tasks([url], rotated=False)
-        said = work(task, Order(str(tmp_path / "out"), None, ()))
+        (said,) = analysed([task], Order(str(tmp_path / "out"), None, ()))
         server.shutdown()
     assert (said["state"], said["files"], said["flows"]) == ("done", [url], 1)
 
@@ -252,7 +253,7 @@ def test_a_ring_is_one_capture_where_it_is_asked_for(tmp_path):
     (task,), _ = tasks([str(tmp_path / "in" / "ring_*.pcap")], rotated=True)
     assert (task.name, len(task.files)) == ("ring.pcap", 3)
     out = tmp_path / "out"
-    assert work(task, Order(str(out), None, ()))["streams"] == 1
+    assert analysed([task], Order(str(out), None, ()))[0]["streams"] == 1
     assert (
         read(out, "rtts").drop(columns="capture")["evidence"].tolist()
         == bdpcap.analyze(whole).rtts["evidence"].tolist()

@@ -10,12 +10,13 @@ from in_browser import CONTRAST
 from oracles import ROOT
 from packets import pcap
 from scenario import scenario
+from small_dataset import analysed
 from small_transfer import START, write_many, write_pcap
 
 from bdpcap.cli import main
 from bdpcap.fleet.captures import tasks
 from bdpcap.fleet.questions import DISTRIBUTED
-from bdpcap.fleet.work import Order, work
+from bdpcap.fleet.work import Order
 
 DATE = datetime.fromtimestamp(START, UTC) + timedelta(hours=1)
 LONGEST = "2001:db8:1111:2222:3333:4444:5555:6666"
@@ -43,8 +44,7 @@ def out(tmp_path_factory):
     sample = "rwnd_ipv6_drops.sender.pcapng.zst"
     (folder / sample).symlink_to(ROOT / "sample_captures" / sample)
     out = folder.with_name("out")
-    for task in tasks([str(folder)], rotated=False)[0]:
-        work(task, Order(str(out), None, ("bdpcap", "batch"), reports=True))
+    analysed(tasks([str(folder)], rotated=False)[0], Order(str(out), None, ("bdpcap", "batch"), reports=True))
     return out
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import ROOT
+from small_dataset import analysed
 from small_transfer import START, write_many, write_pcap
 from words import Text, faults
 
@@ -21,7 +22,7 @@ from bdpcap.diagnosis.decide import weights
 from bdpcap.fleet import distribution, sentences
 from bdpcap.fleet.captures import tasks
 from bdpcap.fleet.questions import ask
-from bdpcap.fleet.work import Order, work
+from bdpcap.fleet.work import Order
 from bdpcap.report import ranking
 
 LATER = START + 86_400
@@ -47,8 +48,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def out(folder):
     out = folder.with_name("out")
-    for task in tasks([str(folder)], rotated=False)[0]:
-        work(task, Order(str(out), None, ("bdpcap", "batch")))
+    found, _ = tasks([str(folder)], rotated=False)
+    for group in (found[:4], found[4:]):
+        analysed(group, Order(str(out), None, ("bdpcap", "batch")))
     return out
 
 
@@ -213,9 +215,9 @@ def test_an_axis_is_logarithmic_where_values_span_decades():
 def test_only_captures_that_are_complete_count(folder, out, tmp_path):
     partly = tmp_path / "partly"
     for task in tasks([str(folder / "early.pcap"), str(folder / "<b>late.pcap")], rotated=False)[0]:
-        work(task, Order(str(partly), None, ()))
+        analysed([task], Order(str(partly), None, ()))
     assert ask(str(partly)).totals["flows"] == 8
-    (status,) = partly.glob("status/*early*/part.json")
+    (status,) = (path for path in partly.glob("status/*") if "early" in path.read_text())
     status.unlink()
     assert ask(str(partly)).totals["flows"] == 1
     assert ask(str(out)).totals["flows"] == 11
@@ -241,8 +243,8 @@ def test_what_cannot_be_told_is_one_line(arguments, code, says, tmp_path, monkey
 def test_a_broken_file_of_the_dataset_is_named_in_one_line(folder, tmp_path, capsys):
     dataset = tmp_path / "dataset"
     for task in tasks([str(folder / "early.pcap")], rotated=False)[0]:
-        work(task, Order(str(dataset), None, ()))
-    (part,) = dataset.glob("flows/*/part.parquet")
+        analysed([task], Order(str(dataset), None, ()))
+    (part,) = dataset.glob("flows/*")
     part.write_bytes(b"no table")
     assert main(["summary", str(dataset)]) == 1
     said = capsys.readouterr().err
@@ -258,7 +260,7 @@ def test_without_the_extra_the_message_names_it(monkeypatch, tmp_path, capsys):
 
 
 def test_settings_of_findings_are_json(out):
-    found = pd.concat(pd.read_json(path, typ="series") for path in out.glob("status/*/part.json"))
+    found = pd.concat(pd.read_json(path, lines=True) for path in out.glob("status/*"))
     assert set(found["state"]) == {"done", "failed"}
-    settings = duckdb.read_parquet(f"{out}/findings/*/*.parquet").df()["settings"]
+    settings = duckdb.read_parquet(f"{out}/findings/*.parquet").df()["settings"]
     assert all(isinstance(json.loads(one), dict) for one in settings)

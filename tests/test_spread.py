@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import ROOT
 from packets import Address, Packet, pcap, pcapng_file, read_pcap, tcp_packet
+from small_dataset import analysed
 from small_transfer import write_many
 from test_quoted import CAPTURE as QUOTED
 
@@ -28,7 +29,7 @@ import bdpcap
 from bdpcap.fleet import run, sharing, spread
 from bdpcap.fleet.captures import Task
 from bdpcap.fleet.dataset import TABLES, Dataset
-from bdpcap.fleet.work import Order, work
+from bdpcap.fleet.work import Order
 
 MS = 1_000_000
 SHAPE = strategies.Shape(
@@ -84,8 +85,7 @@ def tables(out):
     """Return the tables of a dataset in their order, values as Python has them, and the status."""
     found = {}
     for table in TABLES:
-        (folder,) = Path(out, table).iterdir()
-        rows = duckdb.read_parquet(f"{folder}/*.parquet").df().astype(object)
+        rows = duckdb.read_parquet(f"{out}/{table}/*.parquet").df().astype(object)
         order = [name for name in ("rank", "stream", "sender", "round") if name in rows]
         found[table] = rows.where(rows.notna(), None).sort_values(order, kind="stable", ignore_index=True)
     return found, Dataset(str(out)).statuses()["set"]
@@ -101,7 +101,7 @@ def assert_same(packets, places, buckets=BUCKETS, expression=None):
     with tempfile.TemporaryDirectory() as folder:
         whole = Task("set", (f"{folder}/whole.pcap",), (0,))
         Path(whole.files[0]).write_bytes(pcap(packets))
-        assert work(whole, Order(f"{folder}/one", expression, ()))["state"] == "done"
+        assert analysed([whole], Order(f"{folder}/one", expression, ()))[0]["state"] == "done"
         expected, told = tables(f"{folder}/one")
         task = task_of(folder, cut(packets, places))
         for number in buckets:
@@ -203,7 +203,9 @@ def test_a_frame_without_a_time_has_that_of_the_frame_before_in_the_file_before(
         with_simple_blocks(packets[10:], [index - 10 for index in simple if index >= 10]),
     ]
     assert simple[1] == 10  # the second file begins with one: it is read last, as its first frame has no time
-    assert work(Task("set", (str(tmp_path / "whole.pcapng"),), (0,)), Order(str(tmp_path / "one"), None, ()))
+    assert analysed(
+        [Task("set", (str(tmp_path / "whole.pcapng"),), (0,))], Order(str(tmp_path / "one"), None, ())
+    )
     spread.spread(Inline(), task_of(tmp_path, pieces), Order(str(tmp_path / "many"), None, ()), 1, 2)
     for name, table in tables(tmp_path / "one")[0].items():
         pd.testing.assert_frame_equal(tables(tmp_path / "many")[0][name], table, check_exact=True)
@@ -262,7 +264,7 @@ def test_a_later_run_takes_away_what_several_workers_wrote(tmp_path):
     order = Order(str(tmp_path / "out"), None, ())
     spread.spread(Inline(), task, order, 1, 3)
     before = tables(order.out)[0]
-    assert work(task, order)["state"] == "done"
+    assert analysed([task], order)[0]["state"] == "done"
     for name, table in tables(order.out)[0].items():
         pd.testing.assert_frame_equal(table, before[name], check_exact=True)
 
@@ -324,6 +326,6 @@ def test_a_worker_killed_while_files_are_shared_out_changes_nothing(tmp_path, mo
     ((_, status),) = done
     assert (status["state"], status["error"], status["buckets"]) == ("done", None, spread.BUCKETS)
     alone = Order(str(tmp_path / "alone"), None, ())
-    assert work(Task("set", (str(tmp_path / "whole.pcap"),), (0,)), alone)["state"] == "done"
+    assert analysed([Task("set", (str(tmp_path / "whole.pcap"),), (0,))], alone)[0]["state"] == "done"
     for name, table in tables(alone.out)[0].items():
         pd.testing.assert_frame_equal(tables(out)[0][name], table, check_exact=True)

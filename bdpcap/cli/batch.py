@@ -33,7 +33,7 @@ def command(
             "--out",
             "-o",
             metavar="DIR",
-            help="Dataset to write: flows, rtts, findings and status per capture.",
+            help="Dataset to write: flows, rtts and findings of all captures, and the status of each.",
         ),
     ] = None,
     filter_: options.Filter = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap.read import rotation
 from bdpcap.read.remote import located
@@ -13,7 +13,14 @@ from bdpcap.read.remote import located
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Task", "tasks"]
+__all__ = ["Task", "groups", "tasks"]
+
+CAPTURE_BYTES: Final = 1_000_000
+"""A capture costs a worker as much as so many bytes of short connections, whatever is in it: some 50 ms."""
+GROUPS_EACH: Final = 4
+"""Groups for each worker, so that no worker waits long for the one that has the last group."""
+GROUP_BYTES: Final = (16_000_000, 64_000_000)
+"""Least and most cost of a group. Starting a worker takes longer than less; more is lost if a run is stopped."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,22 @@ def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
                     "name a directory above both"
                 )
     return list(found.values()), skipped
+
+
+def groups(tasks: Sequence[Task], workers: int) -> list[tuple[Task, ...]]:
+    """Return groups of captures that share files, the costliest group first; a large capture is a group by itself."""
+    costs = {task: CAPTURE_BYTES + sum(task.sizes_bytes) for task in tasks}
+    least, most = GROUP_BYTES
+    limit = min(max(sum(costs.values()) / (GROUPS_EACH * workers), least), most)
+    found: list[list[Task]] = []
+    room = 0.0
+    for task in sorted(tasks, key=lambda task: -costs[task]):
+        if costs[task] > room:
+            found.append([])
+            room = limit
+        found[-1].append(task)
+        room -= costs[task]
+    return [tuple(group) for group in found]
 
 
 def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:

@@ -190,9 +190,9 @@ class Classified:
 
 
 def classify(
-    bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.int64], folder: str
+    bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.int64], folder: str, name: str
 ) -> Classified:
-    """Classify the flows of a bucket and store its part of the tables.
+    """Classify the flows of a bucket of the set `name`, and store its part of the tables.
 
     `numbers` maps the numbers of streams within the bucket to those within the set.
     """
@@ -203,8 +203,8 @@ def classify(
             kind = piece["stream"].dtype
             yield piece.assign(stream=numbers[piece["stream"].to_numpy(np.int64)]).astype({"stream": kind})
 
-    flows = dataset.store(folder, numbered(capture.pieces("flows")))
-    rtts = dataset.store(folder, numbered(capture.pieces("rtts")))
+    flows = dataset.store(folder, name, numbered(capture.pieces("flows")))
+    rtts = dataset.store(folder, name, numbered(capture.pieces("rtts")))
     return Classified(flows, rtts, ranking.standing(capture))
 
 

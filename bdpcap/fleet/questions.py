@@ -31,7 +31,9 @@ DISTRIBUTED: Final = {
 """Quantities of a flow whose distribution is shown, with their names."""
 PERCENTS: Final = 100
 """A distribution is given by its percentiles from 0 to this number."""
-_STATUS: Final = {"state": "str", "error": "str", "damage": "str", "first_ns": "Int64", "last_ns": "Int64"}
+_STATUS: Final = {
+    "capture": "str", "state": "str", "error": "str", "damage": "str", "first_ns": "Int64", "last_ns": "Int64",
+}  # fmt: skip
 """Entries of a status that the queries read, with their types; each is missing from some statuses."""
 
 
@@ -91,7 +93,7 @@ def _reading(folder: str) -> Iterator[None]:
         yield
     except duckdb.InvalidInputException as error:
         raise OSError(
-            f"{folder}: {error}; remove the file's folder and its status, and run bdpcap batch again"
+            f"{folder}: {error}; remove the file of its name in status, and run bdpcap batch again"
         ) from None
 
 
@@ -151,18 +153,16 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
 
 def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
     """Create the tables and views that the queries read."""
-    statuses = dataset.statuses()
+    parts = dataset.parts()
+    statuses = [status for part in parts.values() for status in part]
     if not statuses:
         raise FileNotFoundError(f"{dataset.url}: no results of bdpcap batch there")
-    if all(status["state"] != "done" for status in statuses.values()):
+    if all(status["state"] != "done" for status in statuses):
         raise FileNotFoundError(f"{dataset.url}: none of the {len(statuses)} captures there could be read")
     status = pd.DataFrame(
         {
-            "capture": pd.Series([*statuses], dtype="str"),
-            **{
-                entry: pd.Series([one.get(entry) for one in statuses.values()], dtype=kind)
-                for entry, kind in _STATUS.items()
-            },
+            entry: pd.Series([one.get(entry) for one in statuses], dtype=kind)
+            for entry, kind in _STATUS.items()
         }
     )
     database.register("status", status)
@@ -170,6 +170,6 @@ def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
         # DuckDB reads by fsspec then; by itself it would fetch an extension from the Internet.
         database.register_filesystem(dataset.system)
     for name in ("flows", "findings"):
-        files = f"{dataset.url}/{name}/*/*.parquet"
-        database.read_parquet(files, hive_partitioning=True, union_by_name=True).create_view(name)
+        files = dataset.files(name, parts)
+        database.read_parquet(files, union_by_name=True).create_view(name)
     database.execute(queries.VIEWS)

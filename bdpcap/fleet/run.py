@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import distributed
 
 import bdpcap
-from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.captures import groups
+from bdpcap.fleet.dataset import Dataset, new_part
 from bdpcap.fleet.spread import is_spread, spread
 from bdpcap.fleet.work import failed, work
 from bdpcap.read.facts import Progress
@@ -54,8 +55,10 @@ def run(
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
     """Analyse captures, the largest first, and yield each task with its status when it is finished.
 
-    A capture whose worker dies is given to another worker; a capture that kills several workers is recorded as failed. A
-    set of files that is larger than a worker's part of the run is divided among all workers if that saves time.
+    Earlier results of the captures are deleted first. Small captures are analysed in groups, which share files. A group
+    whose worker dies is given to another worker. If a group cannot be written, or kills several workers, each of its
+    captures is analysed alone; one that fails alone, too, is recorded as failed. A set of files that is larger than a
+    worker's part of the run is divided among all workers if that saves time.
 
     Parameters
     ----------
@@ -69,7 +72,9 @@ def run(
     OSError
         The scheduler cannot be reached.
     """
-    Dataset(order.out).clear()
+    dataset = Dataset(order.out)
+    dataset.clear()
+    dataset.forget({task.name for task in tasks})
     total, read, frames = sum(sum(task.sizes_bytes) for task in tasks), 0, 0
     with _client(scheduler, workers) as client:
         if progress:
@@ -80,35 +85,51 @@ def run(
             if progress:
                 progress(Progress(read, total, frames, (done, len(tasks))))
             yield task, status
-    Dataset(order.out).clear()
+    dataset.clear()
 
 
 def _done(
     client: distributed.Client, tasks: Sequence[Task], order: Order, total_bytes: int
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
-    # The largest captures come first: otherwise the last capture may keep one worker busy while the others wait.
-    largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
     client.wait_for_workers(1)  # workers of a scheduler that was just started may not be connected yet
-    workers = sum(client.ncores().values())
+    dataset, workers = Dataset(order.out), sum(client.ncores().values())
+    largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
     together = [task for task in largest if is_spread(client, task, order, total_bytes, workers)]
-    # Single captures have lower priority; they fill the time in which some workers wait for a set's last part.
-    futures = {
-        client.submit(work, task, order, pure=False, priority=-1): task
-        for task in largest
-        if task not in together
-    }
+    futures: dict[distributed.Future, tuple[str, tuple[Task, ...]]] = {}
+
+    def submit(group: tuple[Task, ...]) -> distributed.Future:
+        # Groups have lower priority; they fill the time in which some workers wait for a set's last part.
+        # A group that runs twice writes the same files.
+        part = new_part()
+        future = client.submit(work, group, order, part, pure=False, priority=-1)
+        futures[future] = part, group
+        return future
+
+    # The largest captures come first: otherwise the last capture may keep one worker busy while the others wait.
+    for group in groups([task for task in largest if task not in together], workers):
+        submit(group)
     for task in together:
         try:
             status = spread(client, task, order, workers)
         except Exception as failure:  # noqa: BLE001 - any failure is recorded in the status
             status = failed(task, order, failure)
+            dataset.commit(new_part(), [status])
         yield task, status
-    for future in distributed.as_completed(futures, loop=client.loop):
-        task = futures.pop(future)
+    completed = distributed.as_completed(futures, loop=client.loop)
+    for future in completed:
+        part, group = futures.pop(future)
         error = future.exception()
-        status = future.result() if error is None else failed(task, order, error)
+        if error is not None and len(group) > 1:
+            completed.update([submit((task,)) for task in group])
+            continue
+        if error is None:
+            statuses = future.result()
+        else:
+            # Tables that were written before the error belong to the other part, which stays without a status.
+            part, statuses = new_part(), [failed(group[0], order, error)]
         future.release()
-        yield task, status
+        dataset.commit(part, statuses)
+        yield from zip(group, statuses, strict=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.fleet import findings, sharing
-from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.dataset import Dataset, new_part
 from bdpcap.fleet.partitions import classify, combine, explain, follow, split
 from bdpcap.fleet.work import damage_text, record
 from bdpcap.read import scale
@@ -62,7 +62,7 @@ def _buckets(workers: int) -> int:
 def spread(
     client: distributed.Client, task: Task, order: Order, workers: int, buckets: int | None = None
 ) -> dict[str, Any]:
-    """Analyse a set of files with all workers; the tables and the status are those of `bdpcap.fleet.work.work`.
+    """Analyse a set of files with all workers, and write its tables and its status; return the status.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def spread(
         followed: list[Followed] = all_workers.run(follow, [(part,) for part in parts])
         numbers, scales = _numbers(followed), _scales(followed)
         classified: list[Classified] = all_workers.run(
-            classify, [(*one, folder) for one in zip(parts, scales, numbers, strict=True)]
+            classify, [(*one, folder, task.name) for one in zip(parts, scales, numbers, strict=True)]
         )
         chosen = _chosen(classified, numbers)
         tables: list[pd.DataFrame] = all_workers.run(
@@ -98,9 +98,11 @@ def spread(
         stored = {
             "flows": [one.flows for one in classified],
             "rtts": [one.rtts for one in classified],
-            "findings": [dataset.store(folder, [ranked])],
+            "findings": [dataset.store(folder, task.name, [ranked])],
         }
-        dataset.publish(task.name, stored, status)
+        part = new_part()
+        dataset.place(part, stored, {})
+        dataset.commit(part, [status])
     return status
 
 

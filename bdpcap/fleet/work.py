@@ -1,11 +1,11 @@
-"""The work of one worker: analyse a capture and write its part of the dataset; a failure is recorded there, too."""
+"""The work of one worker: analyse captures and write a part of the dataset; failures are recorded in it, too."""
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bdpcap.fleet.captures import Task
+    from bdpcap.fleet.dataset import Part
 
 __all__ = ["Order", "failed", "local", "record", "work"]
 
@@ -38,15 +39,26 @@ class Order:
     """Write the report of each capture, too."""
 
 
-def work(task: Task, order: Order) -> dict[str, Any]:
-    """Analyse a capture, write its tables and its status, and return the status.
+def work(tasks: Sequence[Task], order: Order, part: str) -> list[dict[str, Any]]:
+    """Analyse captures, write their tables as a part of the dataset, and return their statuses, which are not written.
 
-    If the capture cannot be read, or bdpcap fails, the status is ``failed`` with the reason, and there are no tables.
+    If a capture cannot be read, or bdpcap fails, its status is ``failed`` with the reason, and it has no tables.
+
+    Raises
+    ------
+    Exception
+        Tables cannot be written.
     """
+    with Dataset(order.out).part(part) as files:
+        return [_analysed(task, order, files) for task in tasks]
+
+
+def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
+    """Analyse a capture, add its tables to a part, and return its status."""
     started, began = time.time_ns(), time.monotonic_ns()
-    dataset = Dataset(order.out)
-    try:
-        with local(task.files) as paths:
+    with ExitStack() as copies:
+        try:
+            paths = copies.enter_context(local(task.files))
             capture = bdpcap.analyze(paths, filter=order.filter, jobs=1)
             about = {
                 "state": "done",
@@ -64,32 +76,36 @@ def work(task: Task, order: Order) -> dict[str, Any]:
                 "started_ns": started,
             }
             first = ranking.first(capture)
-            tables = {
-                "flows": capture.pieces("flows"),
-                "rtts": capture.pieces("rtts"),
-                "findings": iter([findings.table(enumerate(first, start=1))]),
-            }
-            status = record(task, order) | about | {"work_ns": time.monotonic_ns() - began}
+            ranked = findings.table(enumerate(first, start=1))
             report = page.html(capture) if order.reports else None
-            dataset.write(task.name, tables, status, report)
-            return status
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
-        return failed(task, order, error)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
+            return failed(task, order, error)
+        tables = {
+            "flows": capture.pieces("flows"),
+            "rtts": capture.pieces("rtts"),
+            "findings": iter([ranked]),
+        }
+        groups = part.add(task.name, tables, report)
+        return record(task, order) | about | {"work_ns": time.monotonic_ns() - began, "row_groups": groups}
 
 
 def failed(task: Task, order: Order, error: BaseException) -> dict[str, Any]:
-    """Write and return the status of a capture that could not be analysed."""
-    about = {"state": "failed", "error": f"{type(error).__name__}: {error}", "inputs": None}
-    status = record(task, order) | about
-    Dataset(order.out).write(task.name, {}, status)
-    return status
+    """Return the status of a capture that could not be analysed."""
+    about: dict[str, Any] = {
+        "state": "failed",
+        "error": f"{type(error).__name__}: {error}",
+        "inputs": None,
+        "row_groups": {},
+    }
+    return record(task, order) | about
 
 
 def record(task: Task, order: Order) -> dict[str, Any]:
     """Return the entries of a status that identify the task, the version and the settings."""
     return {
+        "capture": task.name,
         "generator": f"bdpcap {bdpcap.__version__}",
         "command": list(order.command),
         "filter": order.filter,

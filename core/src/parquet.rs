@@ -1,11 +1,14 @@
 //! # Parquet
-//! Writes columns to a Parquet file, one row group at a time.
+//! Writes columns to a Parquet file, one row group at a time, and copies row groups to another file.
 
 use crate::cells::Cells;
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::borrow::Cow;
@@ -106,6 +109,37 @@ impl File {
     }
 }
 
+/// Returns a file with some row groups of another, which are copied as they are.
+///
+/// # Errors
+/// If `file` is not Parquet, or has no row group of such a number.
+pub fn with_groups(file: Vec<u8>, groups: &[usize]) -> Result<Vec<u8>> {
+    let file = Bytes::from(file);
+    let reader = SerializedFileReader::new(file.clone())?;
+    let about = reader.metadata();
+    let schema = about.file_metadata().schema_descr().root_schema_ptr();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default())?;
+    for &number in groups {
+        let Some(from) = about.row_groups().get(number) else {
+            return Err(ParquetError::General(format!("no row group {number}")));
+        };
+        let mut to = writer.next_row_group()?;
+        for column in from.columns() {
+            let copied = ColumnCloseResult {
+                bytes_written: column.compressed_size().unsigned_abs(),
+                rows_written: from.num_rows().unsigned_abs(),
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            };
+            to.append_column(&file, copied)?;
+        }
+        to.close()?;
+    }
+    writer.into_inner()
+}
+
 /// Returns the values that are not absent, and for each row Parquet's definition level: 1 for a value, 0 for none.
 fn present<'a, T: Copy>(values: &'a [T], absent: &[bool], rows: usize) -> (Cow<'a, [T]>, Vec<i16>) {
     let (values, absent) = (&values[..rows], &absent[..rows]);
@@ -161,7 +195,12 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    fn rows(file: Vec<u8>) -> Vec<String> {
+        let reader = SerializedFileReader::new(Bytes::from(file)).expect("a file");
+        let rows = reader.get_row_iter(None).expect("rows");
+        rows.map(|row| row.expect("a row").to_string()).collect()
+    }
 
     #[test]
     fn every_cell_is_read_as_it_was_written() {
@@ -176,17 +215,44 @@ mod tests {
         let mut bytes = file.rows(&columns).expect("the same columns");
         bytes.extend(file.rows(&columns[..]).expect("the same columns"));
         bytes.extend(file.finish().expect("memory"));
-        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a file");
-        let rows: Vec<String> = reader
-            .get_row_iter(None)
-            .expect("rows")
-            .map(|row| row.expect("a row").to_string())
-            .collect();
         let once = [
             "{whole: -9223372036854775808, text: \"b\", float: 0.5}",
             "{whole: null, text: null, float: 2.0}",
             "{whole: 9223372036854775807, text: \"a\", float: null}",
         ];
-        assert_eq!(rows, [once, once].concat());
+        assert_eq!(rows(bytes), [once, once].concat());
+    }
+
+    #[test]
+    fn row_groups_are_copied_as_they_are() {
+        let texts = ["a".to_owned(), "b".to_owned()];
+        let names = ["whole", "text"].map(str::to_owned);
+        let group = |number: &'static [i64; 2]| {
+            let places: &'static [i64; 2] = if number[0] == 2 { &[-1, -1] } else { &[1, 0] };
+            [
+                Cells::Whole(number, &[false; 2]),
+                Cells::Text(places, &texts),
+            ]
+        };
+        let groups = [&[0, 10], &[1, 11], &[2, 12]].map(group);
+        let written = |numbers: &[usize]| {
+            let mut file = File::new(&names, &groups[0]).expect("names differ");
+            let mut bytes = Vec::new();
+            for &number in numbers {
+                bytes.extend(file.rows(&groups[number]).expect("the same columns"));
+            }
+            bytes.extend(file.finish().expect("memory"));
+            bytes
+        };
+        let whole = written(&[0, 1, 2]);
+        for numbers in [&[0, 1, 2][..], &[0, 2], &[2, 1], &[]] {
+            let copied = with_groups(whole.clone(), numbers).expect("groups of the file");
+            assert_eq!(rows(copied.clone()), rows(written(numbers)));
+            let again: Vec<usize> = (0..numbers.len()).collect();
+            assert_eq!(with_groups(copied.clone(), &again).ok(), Some(copied));
+        }
+        assert!(with_groups(whole.clone(), &[3]).is_err());
+        assert!(with_groups(whole[..whole.len() - 1].to_vec(), &[0]).is_err());
+        assert!(with_groups(Vec::new(), &[]).is_err());
     }
 }

@@ -549,6 +549,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pieces::Pieces>()?;
     module.add_function(wrap_pyfunction!(pieces::recordings, module)?)?;
     module.add_function(wrap_pyfunction!(tables::csv_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::with_row_groups, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add_function(wrap_pyfunction!(spans::somewhere, module)?)?;
     module.add_function(wrap_pyfunction!(spans::floats, module)?)?;

@@ -72,7 +72,7 @@ pub(super) fn csv_lines<'py>(
     Ok(PyBytes::new(py, &lines))
 }
 
-/// Converts an error of the Parquet writer: two columns have the same name, or a column's kind has changed.
+/// Converts an error of Parquet: two columns have one name, a column's kind has changed, or a file is broken.
 fn value_error(error: ParquetError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -107,4 +107,14 @@ impl Parquet {
         let bytes = file.map_or(Ok(Vec::new()), parquet::File::finish);
         Ok(PyBytes::new(py, &bytes.map_err(value_error)?))
     }
+}
+
+#[pyfunction]
+pub(super) fn with_row_groups<'py>(
+    py: Python<'py>,
+    file: Vec<u8>,
+    groups: Vec<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let copied = py.detach(|| parquet::with_groups(file, &groups));
+    Ok(PyBytes::new(py, &copied.map_err(value_error)?))
 }
