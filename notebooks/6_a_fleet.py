@@ -47,7 +47,7 @@ print(*sorted(path.name for path in results.iterdir()))
 # back.
 
 # %%
-flows = duckdb.read_parquet(f"{results}/flows/*/*.parquet", hive_partitioning=True)
+flows = duckdb.read_parquet(f"{results}/flows/*.parquet")
 duckdb.sql(
     """
     SELECT "limit", count(*) AS flows,
@@ -62,7 +62,7 @@ duckdb.sql(
 # The findings of the flows that matter have the root cause of each, and its remedy:
 
 # %%
-findings = duckdb.read_parquet(f"{results}/findings/*/*.parquet", hive_partitioning=True)
+findings = duckdb.read_parquet(f"{results}/findings/*.parquet")
 duckdb.sql(
     """
     SELECT code, count(DISTINCT capture) AS captures FROM findings

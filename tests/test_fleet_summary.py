@@ -240,6 +240,26 @@ def test_what_cannot_be_told_is_one_line(arguments, code, says, tmp_path, monkey
     assert said.count("\n") == 1
 
 
+def test_a_summary_is_the_same_however_captures_share_files(tmp_path):
+    """Flows that lose the same time are a tie, which no name and no order of files decides."""
+    (tmp_path / "in").mkdir()
+    for number in range(6):
+        write_many(tmp_path / "in" / f"{number}.pcap", 3)
+    found, _ = tasks([str(tmp_path / "in")], rotated=False)
+    answers = []
+    for number, groups in enumerate(
+        ([found], [found[::-1]], [[one] for one in found], [found[3:], found[:3]])
+    ):
+        order = Order(str(tmp_path / str(number)), None, ())
+        for group in groups:
+            analysed(group, order)
+        answers.append(ask(order.out))
+    assert answers[0].causes["capture"].tolist() == ["0.pcap"] * len(answers[0].causes) != []
+    for other in answers[1:]:
+        for table in ("captures", "hosts", "paths", "causes", "worst"):
+            pd.testing.assert_frame_equal(getattr(other, table), getattr(answers[0], table))
+
+
 def test_a_broken_file_of_the_dataset_is_named_in_one_line(folder, tmp_path, capsys):
     dataset = tmp_path / "dataset"
     for task in tasks([str(folder / "early.pcap")], rotated=False)[0]:

@@ -12,6 +12,8 @@ __all__ = [
 ]  # fmt: skip
 
 _LOST: Final = f"({' + '.join(f'{limit}_share' for limit in LOSING)}) * active_ns"
+_OF_MOST: Final = "first({0} ORDER BY lost.ns DESC, capture, stream, sender) AS {0}"
+"""A column of the flow that lost most; of equal ones always the same, whatever the order of the files."""
 _LOSING: Final = ", ".join(f"'{limit}'" for limit in LOSING)
 
 VIEWS: Final = f"""
@@ -60,14 +62,14 @@ SELECT sender_host || ' → ' || receiver_host AS path, "limit", sum(ns) AS lost
        count(DISTINCT capture) AS captures
 FROM lost GROUP BY ALL ORDER BY lost_ns DESC, path LIMIT $worst
 """
-CAUSES: Final = """
+CAUSES: Final = f"""
 SELECT code, count(*) AS flows, count(DISTINCT capture) AS captures, sum(lost.ns) AS lost_ns,
-       arg_max(remedy, lost.ns) AS remedy, arg_max(sentence, lost.ns) AS sentence,
-       arg_max(capture, lost.ns) AS capture, arg_max(stream, lost.ns) AS stream
+       {_OF_MOST.format("remedy")}, {_OF_MOST.format("sentence")},
+       {_OF_MOST.format("capture")}, {_OF_MOST.format("stream")}
 FROM findings JOIN (SELECT capture, stream, sender, lost.ns FROM lost JOIN flow USING (capture, stream, sender, "limit"))
      AS lost USING (capture, stream, sender)
 WHERE weight = 'root cause' GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
-"""
+"""  # noqa: S608 - constants of this package
 WORST: Final = """
 SELECT capture, stream, sender, receiver, "limit", active_throughput_bps, lost_ns
 FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
