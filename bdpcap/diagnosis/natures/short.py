@@ -200,11 +200,11 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow took less than a second, and nothing held it for longer than its transfer takes."""
     summary = flow.summary
-    brief = summary["active_ns"] < NOTICED_NS or (_is_one_burst(flow) and not _is_few(flow))
+    if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
+        return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
-    short = summary["limit"] == "app" or _only_needless(flow) or ends_by_itself(flow)
-    return bool(brief) and (first or short)
+    return bool(first or summary["limit"] == "app" or _only_needless(flow) or ends_by_itself(flow))
 
 
 def _only_needless(flow: Flow) -> bool:
@@ -221,14 +221,17 @@ def _is_brief(flow: Flow) -> bool:
 
 def _is_paced(flow: Flow) -> bool:
     """Return whether the program limited a flow, and no peer waited for an answer for most of that time."""
-    own = flow.rtts[flow.rtts["limit"] == "app"]
-    return bool(flow.summary["limit"] == "app" and longest(own, "detail") != "response time")
+    if flow.summary["limit"] != "app":
+        return False
+    return longest(flow.rtts[flow.rtts["limit"] == "app"], "detail") != "response time"
 
 
 def _is_one_burst(flow: Flow) -> bool:
     """Return whether the program set the pace, and nearly all data went in one burst of less than a second."""
+    if not _is_paced(flow):
+        return False
     carried = _bursts(flow)
-    if not _is_paced(flow) or carried.empty or carried.max() < (1 - LARGE) * carried.sum():
+    if carried.empty or carried.max() < (1 - LARGE) * carried.sum():
         return False
     own = _largest_burst(flow)
     return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
