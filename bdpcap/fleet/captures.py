@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Task", "groups", "tasks"]
 
 CAPTURE_BYTES: Final = 1_000_000
-"""A capture costs a worker as much as so many bytes of short connections, whatever is in it: some 50 ms."""
+"""A capture costs a worker as much as so many bytes of short connections, even if it is empty: some 50 ms."""
 GROUPS_EACH: Final = 4
 """Groups for each worker, so that no worker waits long for the one that has the last group."""
 GROUP_BYTES: Final = (16_000_000, 64_000_000)

@@ -1,10 +1,10 @@
 """The dataset of many captures: tables in parts, which captures share, with a status for each capture.
 
-A part holds the results of captures that one worker analysed: ``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` have
-``PART.parquet``, or ``PART.0.parquet`` and so on if several workers wrote a table. A row group has rows of one capture,
-which the column ``capture`` names. ``DIR/status`` has ``PART.jsonl`` with an object for each capture, in the order of the
-row groups. It is written last: files of a part without a status are ignored, and deleted by the next run. ``DIR/reports``
-has ``capture=NAME/part.html`` if reports were requested. Every file appears complete or not at all.
+A part holds the results of captures that one worker analysed. ``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` have
+``PART.parquet``. If several workers wrote a table, they have ``PART.0.parquet`` and so on. A row group has rows of one
+capture, which the column ``capture`` names. ``DIR/status`` has ``PART.jsonl`` with an object for each capture, in the
+order of the row groups. It is written last: files of a part without a status are ignored, and deleted by the next run.
+``DIR/reports`` has ``capture=NAME/part.html`` if reports were requested. Every file appears complete or not at all.
 
 A part never changes. Captures are taken out of it by a new part with the others, after which the old one is deleted. So
 of two parts with a capture in common, which a stopped run may leave, the smaller one counts.

@@ -13,7 +13,7 @@ __all__ = [
 
 _LOST: Final = f"({' + '.join(f'{limit}_share' for limit in LOSING)}) * active_ns"
 _OF_MOST: Final = "first({0} ORDER BY lost.ns DESC, capture, stream, sender) AS {0}"
-"""A column of the flow that lost most; of equal ones always the same, whatever the order of the files."""
+"""A column of the flow that lost most; of equal ones the first by name, in any order of the files."""
 _LOSING: Final = ", ".join(f"'{limit}'" for limit in LOSING)
 
 VIEWS: Final = f"""
