@@ -20,6 +20,16 @@ RATE = re.compile(r"([\d.]+) ([kMGT]?bit/s)")
 CARRIED = re.compile(
     r"at ([\d.]+) ([kMGT]?bit/s); the network can carry (?:about |at least |between )?([\d.]+) ([kMGT]?bit/s)"
 )
+SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+MOVED = re.compile(
+    r"([\d.]+) ([kMGT]?B)(?: of [\d.]+ [kMGT]?B)? in ([\d.]+) ([num]?s)(?: \(\d+ bursts[^)]*\))?"
+    r" at ([\d.]+) ([kMGT]?bit/s)"
+    r"(?:, ([\d.]+) round trips of ([\d.]+) ([num]?s))?"
+)
+"""Size, time and rate in one sentence, and after slow start round trips and their time."""
+DIGITS = 0.06
+"""Most by which a product is off for its rounding: a rate has two digits, size and time have three."""
 REAL = sorted(
     path for folder in ("wild", "wild_b", "stress") for path in (SHARED / "captures" / folder).glob("*.pcap*")
 )
@@ -34,6 +44,12 @@ def check(text):
     assert all(bps(*found) <= gate.MOST_BPS for found in RATE.findall(said)), said
     for one, unit, other, of in CARRIED.findall(said):
         assert bps(one, unit) <= 1.005 * bps(other, of), said
+    for size, unit, time, of, rate, per, trips, trip, each in MOVED.findall(said):
+        lasted_s = float(time) * TIMES[of]
+        product = bps(rate, per) * lasted_s / 8
+        assert product == pytest.approx(float(size) * SIZES[unit], rel=DIGITS), said
+        if trips:
+            assert float(trips) * float(trip) * TIMES[each] == pytest.approx(lasted_s, rel=DIGITS), said
     # Retransmitted bytes and waits alone may exceed a whole; every share of a verdict is of one.
     assert all(float(share.replace(",", "")) <= 100 for share in re.findall(r"([\d.,]+) %", said)), said
     assert not re.search(r"\b0 ns\b|\bnan\b|\binf\b|is said (below|above)|Left out: ", said), said
@@ -53,6 +69,19 @@ def test_the_text_of_a_real_capture_holds_no_number_that_cannot_be(path):
     check(text)
     if len(report.ranking.groups(capture)) == 1:
         assert len(text.splitlines()) <= LINES
+
+
+def test_a_rate_that_is_not_that_of_size_and_time_is_found():
+    check(
+        "22.0 kB in 174 ms at 1.0 Mbit/s. 967 kB of 1.03 MB in 11.9 ms (2 bursts within 30.8 s) at 650 Mbit/s."
+    )
+    check("150 kB in 1.16 s at 1.0 Mbit/s, 4.2 round trips of 278 ms; slow start alone needs 4.")
+    for wrong in (
+        "48.1 kB in 35.4 ms at 13 Mbit/s.",
+        "150 kB in 1.16 s at 1.0 Mbit/s, 6.0 round trips of 278 ms",
+    ):
+        with pytest.raises(AssertionError):
+            check(wrong)
 
 
 def test_real_captures_are_there():

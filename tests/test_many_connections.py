@@ -14,7 +14,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, START_NS, scenario
 from small_transfer import write_many
 
 import bdpcap
-from bdpcap.limits import classify
+from bdpcap.limits import HIDDEN, classify
 
 MOST_ENDED = 4096
 """Connections that ended and are kept whole for late packets, as `Table` in the core has it."""
@@ -73,7 +73,7 @@ def test_streams_are_judged_in_blocks_as_they_are_together(tmp_path, monkeypatch
         pd.testing.assert_frame_equal(together, apart)
     assert all(
         (mine == its).all()
-        for mine, its in zip(whole._contents.verdicts.frames, pieces._contents.verdicts.frames, strict=True)
+        for mine, its in zip(whole._contents.verdicts.hidden, pieces._contents.verdicts.hidden, strict=True)
     )
 
 
@@ -83,13 +83,13 @@ def test_some_streams_are_judged_as_they_are_among_all(tmp_path, monkeypatch):
     monkeypatch.setattr(classify, "BLOCK", 20)
     some = bdpcap.analyze(path)
     some._contents.verdicts.load([30, 3, 17])
-    frames = pd.DataFrame(dict(zip(["first", "last"], every._contents.verdicts.frames, strict=True)))
+    hidden = pd.DataFrame(dict(zip(HIDDEN, every._contents.verdicts.hidden, strict=True)))
     for stream in (3, 17, 30, 5):
         flow = some.flow(stream)
         own = (every.rtts["stream"] == stream) & (every.rtts["sender"] == flow.sender)
         assert own.any()
         pd.testing.assert_frame_equal(flow.rtts, every.rtts[own].reset_index(drop=True))
-        pd.testing.assert_frame_equal(flow._frames, frames[own].reset_index(drop=True), check_dtype=False)
+        pd.testing.assert_frame_equal(flow._hidden, hidden[own].reset_index(drop=True))
 
 
 @pytest.mark.parametrize("name", ["link_5_100ms_bloat", "rwnd_slow_reader", "sndbuf_24k_15ms"])

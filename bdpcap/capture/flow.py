@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.errors import ArgumentError
+from bdpcap.limits import HIDDEN
 from bdpcap.read import vantage
 from bdpcap.read.in_process import InProcess
 from bdpcap.words import quantities
@@ -77,11 +78,10 @@ class Flow(InProcess):
         return rounds[(rounds["sender"] == self.sender).to_numpy()].reset_index(drop=True)
 
     @cached_property
-    def _frames(self) -> pd.DataFrame:
-        """Numbers of the first and of the last frame of each round, in columns ``first`` and ``last``."""
-        rounds, frames = self.capture._contents.verdicts.of(self.stream)
-        own = frames[(rounds["sender"] == self.sender).to_numpy()]
-        return type(rounds)(own, columns=["first", "last"])
+    def _hidden(self) -> pd.DataFrame:
+        """Columns `bdpcap.limits.HIDDEN` of each round, such as its first frame."""
+        rounds, hidden = self.capture._contents.verdicts.of(self.stream)
+        return type(rounds)(hidden[(rounds["sender"] == self.sender).to_numpy()], columns=[*HIDDEN])
 
     @cached_property
     def _counts(self) -> dict[str, Any]:

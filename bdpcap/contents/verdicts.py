@@ -77,9 +77,9 @@ class Verdicts:
         return self._classification.gathered
 
     @cached_property
-    def frames(self) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the first and of the last frame of every row of `rtts`, as two arrays."""
-        return self._classification.frames()
+    def hidden(self) -> tuple[NDArray[np.int64], ...]:
+        """The columns `bdpcap.limits.HIDDEN` of every row of `rtts`."""
+        return self._classification.hidden()
 
     def load(self, streams: Iterable[int]) -> None:
         """Classify the rounds of several streams in one call, and keep them for `of`."""
@@ -89,14 +89,14 @@ class Verdicts:
         from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         if self._classification.few or "rtts" in vars(self):
-            table, numbers = self.rtts, self.frames
+            table, hidden = self.rtts, self.hidden
         else:
-            columns, numbers = self._classification.rounds_of(missing)
+            columns, hidden = self._classification.rounds_of(missing)
             table = frames.described(frames.of_cells(tables.RTTS, columns), tables.RTTS)
         of_stream = table["stream"].to_numpy()
         first, end = (of_stream.searchsorted(missing, side) for side in ("left", "right"))
         for stream, own in zip(missing, map(slice, first, end), strict=True):
-            self._loaded[stream] = table.iloc[own], np.stack([of[own] for of in numbers], axis=1)
+            self._loaded[stream] = table.iloc[own], np.stack([of[own] for of in hidden], axis=1)
 
     @contextmanager
     def loaded(self, streams: Iterable[int]) -> Iterator[None]:
@@ -110,7 +110,7 @@ class Verdicts:
                 del self._loaded[stream]
 
     def of(self, stream: int) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the rows of `rtts` of both directions of a stream, and the first and last frame of each."""
+        """Return the rows of `rtts` of both directions of a stream, and the columns `bdpcap.limits.HIDDEN` of each."""
         self.load([stream])
         return self._loaded[stream]
 

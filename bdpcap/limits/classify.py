@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     Counters = Callable[[Columns, Rounds], Columns]
     """Returns the quantities of `bdpcap.limits.evidence.Kernel` for rounds; the first argument describes their flows."""
 
-__all__ = ["Classification"]
+__all__ = ["HIDDEN", "Classification"]
 
 BLOCK: Final = 1 << 13
 """Number of rounds after which a block of whole streams ends: enough for numpy, few enough for the CPU's cache."""
+HIDDEN: Final = ("first_frame", "last_frame", "length_ns", "empty_ns")
+"""The core's columns about rounds that no table shows, but sentences and display filters need."""
 DIRECTIONS: Final = 2
 """Rows per stream among the directions."""
 DIRECTION_COLUMNS: Final = (
@@ -188,18 +190,21 @@ class Classification:
         """Yield the columns of `bdpcap.tables.RTTS` in pieces, at least one."""
         return map(_rounds, self._pieces())
 
-    def frames(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first and the last frame of every row of `rtts`."""
-        columns, _ = self._core.rounds(names=("first_frame", "last_frame"))
-        return columns["first_frame"], columns["last_frame"]
+    def hidden(self) -> tuple[Ints, ...]:
+        """Return the columns `HIDDEN` of every row of `rtts`."""
+        return _hidden(self._core.rounds(names=HIDDEN)[0])
 
-    def rounds_of(self, streams: Sequence[int]) -> tuple[cells.Columns, tuple[np.ndarray, np.ndarray]]:
-        """Return the rows of `rtts` of streams, given in ascending order, and the first and last frame of each row."""
+    def rounds_of(self, streams: Sequence[int]) -> tuple[cells.Columns, tuple[Ints, ...]]:
+        """Return the rows of `rtts` of streams, given in ascending order, and the columns `HIDDEN` of them."""
         rounds = _concatenated([self._core.rounds(stream, 1)[0] for stream in streams])
         classified = self._classify(
             rounds, _concatenated([self._core.directions(stream, 1, DIRECTION_COLUMNS) for stream in streams])
         )
-        return _rounds(classified), (rounds["first_frame"], rounds["last_frame"])
+        return _rounds(classified), _hidden(rounds)
+
+
+def _hidden(rounds: Columns) -> tuple[Ints, ...]:
+    return tuple(rounds[name].astype(np.int64) for name in HIDDEN)
 
 
 def _rounds(piece: _Classified) -> cells.Columns:

@@ -56,7 +56,7 @@ def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     flows = counting.head(FLOWS)
     both = counting["stream"].value_counts()
     rounds = capture.rtts.groupby(_FLOW, sort=False).indices
-    first, _ = capture._contents.verdicts.frames
+    first, *_ = capture._contents.verdicts.hidden
     said: dict[int, list[str]] = defaultdict(list)
     for stream, sender in zip(flows["stream"], flows["sender"], strict=True):
         rows = rounds[stream, sender]

@@ -271,11 +271,11 @@ def best_span(flow: Flow) -> Span | None:
     if not own:
         return None
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
-    first = int(flow._frames["first"].iloc[longest.first_round])
-    last = int(flow._frames["last"].iloc[longest.last_round])
+    first = int(flow._hidden["first_frame"].iloc[longest.first_round])
+    last = int(flow._hidden["last_frame"].iloc[longest.last_round])
     # A pause holds but one frame: it shows after the frames of the last round that has others.
     if first == last:
-        before = flow._frames["first"].iloc[: longest.first_round]
+        before = flow._hidden["first_frame"].iloc[: longest.first_round]
         first = int(before[before < last].max()) if (before < last).any() else first
     kind = nature(flow)
     shown = cause(flow)[0].shown(flow) if kind is None else kind.shown(flow)

@@ -70,9 +70,9 @@ def _farewell(flow: Flow) -> str:
 
 def _shown(flow: Flow) -> Shown:
     last = _last(flow)
-    frames, counts = flow._frames.loc[last.index], flow._counts
+    frames, counts = flow._hidden.loc[last.index], flow._counts
     return Shown(
-        int(frames["first"].min()),
+        int(frames["first_frame"].min()),
         int(counts["last_frame"]),
         int(last["start_ns"].min()),
         int(counts["end_ns"]),

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest
-from bdpcap.explain import gate
+from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.limits import IDLE
-from bdpcap.words import rates, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
 
-__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "initial_window_bytes", "shown", "speed"]
+__all__ = [
+    "LITTLE",
+    "NATURE",
+    "NOTICED_NS",
+    "ends_by_itself",
+    "initial_window_bytes",
+    "pauses",
+    "shown",
+    "speed",
+]
 
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 LARGE: Final = 0.1
 """Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
+BRIEF: Final = 0.01
+"""Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
@@ -43,13 +54,14 @@ def speed(flow: Flow) -> str:
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
     bulk = _bulk(flow)
-    lasting_ns = _active_ns(flow) if bulk is None else _lasting_ns(bulk)
-    moved = _moved(flow, bulk, lasting_ns)
+    moved = _transfer(flow, bulk)
+    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
+    if not moved.is_timed or rest_ns <= 0:
+        return ""
     idle = "the connection was idle or exchanged little"
     if bulk is None:
         idle = "it had nothing to send" if _is_other_busy(flow) else "the connection was open and idle"
-    rest_ns = idle_ns + int(summary["active_ns"]) - lasting_ns
-    return f"{moved}; for another {units.duration(rest_ns)} {idle}."
+    return f"{_moved(flow, bulk)}; for another {units.duration(rest_ns)} {idle}."
 
 
 def _is_other_busy(flow: Flow) -> bool:
@@ -68,37 +80,23 @@ def ends_by_itself(flow: Flow) -> bool:
     return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
 
 
-def _moved(flow: Flow, bulk: pd.DataFrame | None, lasting_ns: int) -> str:
-    """Return size, time and rate, of all data or of some rounds, each to the digits that a person compares."""
-    summary = flow.summary
-    moved = int(summary["payload_bytes"] if bulk is None else bulk["acked_bytes"].sum())
-    is_timed = lasting_ns > 0 and pd.notna(summary["active_throughput_bps"])
-    rate = gate.reached_bps(rates.of_bytes(moved, lasting_ns)) if is_timed else None
-    at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
+def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
+    return in_flight.whole(flow) if bulk is None else in_flight.within(flow, bulk)
+
+
+def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
+    """Return size, time and rate, of all data or of some rounds."""
     times = _times(flow) if bulk is None else _batches(bulk)
-    whole, size = units.data_size(summary["payload_bytes"]), units.data_size(moved)
-    of = "" if size == whole else f" of {whole}"
-    return f"{size}{of} in {units.duration(lasting_ns)}{times}{at}"
+    total = None if bulk is None else int(flow.summary["payload_bytes"])
+    return _transfer(flow, bulk).words(total, times)
 
 
-def _active_ns(flow: Flow) -> int:
-    """Return the active time with the last data's round trip, as the rate has it, and at most the flow's life."""
-    summary, acked = flow.summary, float(flow._counts["acked_bytes"])
-    rate = summary["active_throughput_bps"]
-    lasting_ns = float(rates.duration_ns(acked, rate) if pd.notna(rate) else summary["active_ns"])
-    return min(round(lasting_ns), int(summary["end_ns"] - summary["start_ns"]))
-
-
-def _span_ns(flow: Flow) -> int:
-    """Return the time from the first data, or their handshake, to the last, of one burst; of several the active time.
-
-    Data whose acknowledgments the capture lacks are in no burst.
-    """
-    carried = _bursts(flow)
-    if len(carried) != 1 or carried.sum() < (1 - LARGE) * flow.summary["payload_bytes"]:
-        return _active_ns(flow)
-    rounds = _with_data(flow)
-    return int(rounds["end_ns"].max() - rounds["start_ns"].min())
+def pauses(flow: Flow) -> str:
+    """Return the pauses that the time of a flow's data leaves out; empty if they are brief."""
+    moved = in_flight.whole(flow)
+    if not moved.is_timed or not BRIEF * moved.in_flight_ns < moved.pauses_ns < units.YEAR_NS:
+        return ""
+    return f"; pauses took another {units.duration(moved.pauses_ns)}"
 
 
 def _times(flow: Flow) -> str:
@@ -128,7 +126,7 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
     rtts, least = flow.rtts, initial_window_bytes(flow)
     own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
     carried = own["acked_bytes"].sum() >= (1 - LARGE) * rtts["acked_bytes"].sum()
-    brief = 0 < 2 * _lasting_ns(own) < flow.summary["active_ns"]
+    brief = 0 < 2 * in_flight.within(flow, own).in_flight_ns < flow.summary["active_ns"]
     return own if carried and brief else None
 
 
@@ -161,10 +159,10 @@ def shown(flow: Flow) -> Shown | None:
     own = _largest_burst(flow)
     if own.empty:
         return None
-    frames = flow._frames.loc[own.index]
+    frames = flow._hidden.loc[own.index]
     return Shown(
-        int(frames["first"].min()),
-        int(frames["last"].max()),
+        int(frames["first_frame"].min()),
+        int(frames["last_frame"].max()),
         int(own["start_ns"].min()),
         int(own["end_ns"].max()),
     )
@@ -174,7 +172,7 @@ def _said(flow: Flow) -> str:
     moved = speed(flow)
     if not moved:
         bulk = _bulk(flow)
-        moved = f"{_moved(flow, bulk, _span_ns(flow) if bulk is None else _lasting_ns(bulk))}."
+        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None else ''}."
     return f"{moved}{_held(flow)}"
 
 
@@ -216,7 +214,7 @@ def _only_needless(flow: Flow) -> bool:
 
 def _is_brief(flow: Flow) -> bool:
     """Return whether the data of a flow that its program limited were in flight for less than a second in all."""
-    return _is_paced(flow) and _lasting_ns(_with_data(flow)) < NOTICED_NS
+    return _is_paced(flow) and in_flight.whole(flow).in_flight_ns < NOTICED_NS
 
 
 def _is_paced(flow: Flow) -> bool:
@@ -266,7 +264,7 @@ def _little(flow: Flow) -> str:
 
 
 def _short_advice(flow: Flow) -> tuple[str, str]:
-    if _bulk(flow) is None and _span_ns(flow) >= NOTICED_NS:
+    if _bulk(flow) is None and in_flight.whole(flow).in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
     return "", "Nothing to mend: the data took less than a second."
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import ends_by_itself, shown
+from bdpcap.diagnosis.natures.short import ends_by_itself, pauses, shown
+from bdpcap.explain import in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.words import units
 
@@ -40,10 +41,9 @@ def _doublings(flow: Flow) -> int:
 
 
 def _slow_start(flow: Flow) -> str:
-    rtt_ns = flow.summary["rtt_min_ns"]
-    took = math.ceil(flow.summary["active_ns"] / rtt_ns)
+    rtt_ns, moved = flow.summary["rtt_min_ns"], in_flight.whole(flow)
     return (
-        f"{units.data_size(flow.summary['payload_bytes'])} took {took} round trips of {units.duration(rtt_ns)}; "
+        f"{moved.words()}, {moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{pauses(flow)}; "
         f"slow start alone needs {_doublings(flow)}, from ten segments on. Nothing was retransmitted."
     )
 

@@ -56,9 +56,9 @@ def _stopped(flow: Flow) -> str:
 
 def _shown(flow: Flow) -> Shown:
     falling, counts = _falling(flow), flow._counts
-    frames = flow._frames.loc[falling.index]
+    frames = flow._hidden.loc[falling.index]
     return Shown(
-        int(frames["first"].iloc[0]),
+        int(frames["first_frame"].iloc[0]),
         int(counts["last_frame"]),
         int(falling["start_ns"].iloc[0]),
         int(counts["end_ns"]),

@@ -162,5 +162,5 @@ def frames(flow: Flow, rounds: Bools) -> tuple[int, int] | None:
     if not at.size:
         return None
     run = max(np.split(at, np.flatnonzero(np.diff(at) > 1) + 1), key=len)
-    known = flow._frames
-    return int(known["first"].iloc[run[0]]), int(known["last"].iloc[run[-1]])
+    known = flow._hidden
+    return int(known["first_frame"].iloc[run[0]]), int(known["last_frame"].iloc[run[-1]])

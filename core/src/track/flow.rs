@@ -9,6 +9,7 @@ mod sustained_rate;
 use super::at::At;
 use super::event::{Cause, Kind};
 use super::null::{NULL, known};
+use super::rounds::data_time::DataTime;
 use super::rounds::lazy_rounds::LazyRounds;
 use super::sender::delay_to_sender::TapToSender;
 use super::sender::retransmissions::Retransmissions;
@@ -231,6 +232,12 @@ impl Flow {
         (self.acks() > 0)
             .then(|| self.rounds.longest_stall_start_ns())
             .flatten()
+    }
+
+    /// Returns the time in which payload was in flight.
+    #[must_use]
+    pub fn data_time(&self) -> DataTime {
+        self.rounds.data_time()
     }
 
     /// Returns the highest rate at which data were acknowledged twice, in bytes per second. Each time lasts for a round

@@ -6,6 +6,7 @@
 //! and classified in Python.
 
 pub(super) mod bursts;
+pub(super) mod data_time;
 pub(super) mod lazy_rounds;
 mod measurements;
 mod open_round;
@@ -18,6 +19,7 @@ use super::rate::{per_second, quotient};
 use super::sender::{Progress, Sender, packets};
 use super::tap::records::RttSample;
 use bursts::{Bursts, SentData};
+use data_time::DataTime;
 use measurements::{Measurements, Queue};
 use open_round::OpenRound;
 use packed_rounds::PackedRounds;
@@ -76,6 +78,7 @@ pub struct Rounds {
     longest_stall_ns: i64,
     /// When that time began, ns; [`NULL`] without one.
     longest_stall_start_ns: i64,
+    data_time: DataTime,
     bursts: Bursts,
     /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
@@ -120,6 +123,7 @@ impl Rounds {
             awaiting_since_ns: NULL,
             longest_stall_ns: 0,
             longest_stall_start_ns: NULL,
+            data_time: DataTime::NONE,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
             run_start: Delivery::NONE,
@@ -188,9 +192,15 @@ impl Rounds {
             // Before the first data: a wait after the handshake becomes a separate round.
         } else if flight == 0 {
             row.empty_ns += passed_ns;
+            if sender.snd_una().is_none() {
+                // What was sent awaits the first acknowledgment in the capture.
+                (self.data_time).advance(passed_ns, now_ns, None);
+            }
             if closed {
                 self.empty_zero_ns += passed_ns;
             }
+        } else {
+            (self.data_time).advance(passed_ns, now_ns, sender.snd_una());
         }
         if let Some(usable) = sender.usable_window()
             && (flight > 0 || closed)
@@ -250,6 +260,12 @@ impl Rounds {
         {
             self.close(now_ns, frame, next, sender);
         }
+    }
+
+    /// Returns the time in which payload was in flight.
+    #[must_use]
+    pub fn data_time(&self) -> DataTime {
+        self.data_time
     }
 
     /// Returns the longest time without anything in flight that becomes no separate round, ns.
@@ -349,6 +365,7 @@ impl Rounds {
             self.count_silence(data.time_ns);
         }
         self.check_blocked(data.time_ns);
+        self.data_time.sent(data.time_ns);
         let (new_bytes, retransmitted_bytes) = (data.new_bytes, data.retransmitted_bytes);
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -436,6 +453,7 @@ impl Rounds {
     pub fn fin_sent(&mut self, now_ns: i64, frame: u64, end: i64, sender: &Sender) {
         self.check_blocked(now_ns);
         self.fin_seen = true;
+        self.data_time.fin_sent(end - 1);
         if self.has_sent() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, end, sender);
         }
@@ -561,6 +579,8 @@ impl Rounds {
     pub fn discard_timing(&mut self) {
         self.set_rtt_min(NULL);
         (self.empty_since_ns, self.empty_zero_ns) = (NULL, 0);
+        self.data_time
+            .forget_pauses(self.current.row.start_ns, self.clock_ns);
         self.current.row = self.current.row.counts();
         self.current.measurements.forget_rtts();
         for open in &mut self.pending {
@@ -642,6 +662,7 @@ impl Rounds {
             let mean = quotient(done.flight_integral, length_ns);
             done.row.in_flight_mean_bytes = mean.min(done.row.in_flight_max_bytes);
         }
+        self.data_time.round_begins();
         self.pending.push_back(done);
         self.update_first_end();
         self.target_sequence = end_sequence;

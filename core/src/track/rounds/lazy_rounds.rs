@@ -2,6 +2,7 @@
 //! The rounds of a flow, created when there is something to count.
 
 use super::Rounds;
+use super::data_time::DataTime;
 use crate::track::at::At;
 
 /// Parameters of rounds that are not created yet.
@@ -90,6 +91,12 @@ impl LazyRounds {
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         self.made.as_ref().and_then(|rounds| rounds.rtt_min_ns())
+    }
+
+    /// Returns the time in which payload was in flight; see [`Rounds::data_time`].
+    #[must_use]
+    pub fn data_time(&self) -> DataTime {
+        (self.made.as_ref()).map_or(DataTime::NONE, |rounds| rounds.data_time())
     }
 
     /// Returns the longest time without an acknowledgment, ns; see [`Rounds::longest_stall_ns`].

@@ -79,6 +79,10 @@ packed_row! {
         pub longest_stall_ns: i64,
         /// When it began, in ns since the epoch; [`NULL`] without one.
         pub longest_stall_start_ns: i64,
+        /// Time with payload in flight, in ns.
+        pub data_ns: i64,
+        /// Time between the first payload and the acknowledgment of the last in which none was in flight, in ns.
+        pub pauses_ns: i64,
         /// Highest rate at which data were acknowledged twice, in bytes per second; see
         /// [`crate::track::flow::Flow::sustained_rate`]. [`NULL`] where that never happened twice.
         pub sustained_rate: i64,
@@ -195,6 +199,8 @@ impl Summary {
             reordered: totals.reordered,
             copies: totals.copies,
             routed_copies: flow.tap.copies.routed().into(),
+            data_ns: flow.data_time().total_ns(),
+            pauses_ns: flow.data_time().pauses_ns(),
             longest_stall_ns: or_null(flow.longest_stall_ns()),
             longest_stall_start_ns: or_null(flow.longest_stall_start_ns()),
             sustained_rate: or_null(flow.sustained_rate()),

@@ -1,0 +1,76 @@
+"""Size, time and rate of a transfer as sentences give them; the time is the one in which data were in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bdpcap.explain import gate
+from bdpcap.explain.reached import acknowledged_bytes, lacks
+from bdpcap.words import rates, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.capture import Flow
+
+__all__ = ["Transfer", "whole", "within"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Bytes and the time in which they were in flight.
+
+    The time runs from the first byte of each burst to the acknowledgment of its last, as the sender saw it. Pauses, with
+    no payload in flight, are left out, and so are the handshake and the wait for the acknowledgment of a FIN.
+    """
+
+    moved_bytes: int
+    in_flight_ns: int
+    pauses_ns: int
+    """Time between the first byte and the acknowledgment of the last that is left out."""
+    is_timed: bool
+    """Whether the capture shows how long the data took: it has acknowledgments of them."""
+    is_bound: bool
+    """Whether more bytes were acknowledged than `moved_bytes`."""
+
+    def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
+        """Return size, time and rate; a total that reads otherwise and the bursts stand beside size and time."""
+        size = units.data_size(self.moved_bytes)
+        whole = size if total_bytes is None else units.data_size(total_bytes)
+        of = "" if size == whole else f" of {whole}"
+        if not self.is_timed:
+            return f"{size}{of}"
+        rate = gate.reached_bps(rates.of_bytes(self.moved_bytes, self.in_flight_ns))
+        at = (
+            "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
+        )
+        return f"{size}{of} in {units.duration(self.in_flight_ns)}{bursts}{at}"
+
+
+def whole(flow: Flow) -> Transfer:
+    """Return all data of a flow; acknowledged data that the capture lacks count where their size is known."""
+    acknowledged, counts = acknowledged_bytes(flow), flow._counts
+    captured = int(flow.summary["payload_bytes"])
+    return Transfer(
+        captured if acknowledged is None else acknowledged,
+        int(counts["data_ns"]),
+        int(counts["pauses_ns"]),
+        int(counts["acked_bytes"]) > 0 and 0 < int(counts["data_ns"]) < units.YEAR_NS,
+        lacks(flow) and acknowledged is None,
+    )
+
+
+def within(flow: Flow, rounds: pd.DataFrame) -> Transfer:
+    """Return the data that were acknowledged in some rounds of a flow."""
+    times = flow._hidden.loc[rounds.index]
+    lasting_ns = int((times["length_ns"] - times["empty_ns"]).clip(lower=0).sum())
+    every = whole(flow)
+    return Transfer(
+        int(rounds["acked_bytes"].sum()),
+        # A round with the handshake or with the FIN has time without payload.
+        min(lasting_ns, every.in_flight_ns),
+        0,
+        every.is_timed and lasting_ns > 0,
+        every.is_bound,
+    )
