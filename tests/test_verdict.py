@@ -294,6 +294,31 @@ def test_flows_that_were_all_brief_need_no_mending(tmp_path):
     assert said.endswith(" Each was active for less than a second: nothing to mend in these flows.")
 
 
+LATE = """
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0)       ack 1 win 502
+    +0    > P. 1:121(120)   ack 1 win 502
+    +.250 > P. 1:121(120)   ack 1 win 502
+    +1.25 < P. 1:157(156)   ack 121 win 16384
+    +.001 > .  121:121(0)   ack 157 win 502
+"""
+"""A request that is acknowledged after 1.5 s and a retransmission, though a round trip takes 20 ms."""
+
+
+def test_a_long_wait_for_an_acknowledgment_is_the_paths(tmp_path):
+    said = headline.no_bulk(short_flows(tmp_path / "again.pcap", 105, LATE))
+    late = "stream 0 waited 1.5 s for an acknowledgment, with 1 retransmission: the path or its far end was late."
+    assert said.endswith(f"they waited for retransmissions. Of them, {late}")
+    # Of 1.52 s of the client, 1.5 s are such a wait; the server then took 1.49 s for its answer.
+    without = LATE.replace("    +.250 > P. 1:121(120)   ack 1 win 502\n", "").replace("+1.25", "+1.5")
+    said = headline.no_bulk(short_flows(tmp_path / "once.pcap", 105, without))
+    assert said.endswith(
+        "50 % of their active time they waited for the application, and for 50 % for late acknowledgments."
+    )
+    assert "late acknowledgments" not in headline.no_bulk(short_flows(tmp_path / "quick.pcap", 105))
+
+
 def test_flows_below_the_floor_have_no_place(tmp_path):
     both = bdpcap.analyze(
         [write_pcap(tmp_path / "large.pcap"), short_flows(tmp_path / "small.pcap", 3).info.files[0]]

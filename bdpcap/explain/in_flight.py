@@ -35,7 +35,7 @@ class Transfer:
     """Whether more bytes were acknowledged than `moved_bytes`."""
 
     def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
-        """Return size, time and rate; a total that reads otherwise and the bursts stand beside size and time."""
+        """Return size, time and rate, with the total of another size after the size, and the bursts after the time."""
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
         of = "" if size == whole else f" of {whole}"

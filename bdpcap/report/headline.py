@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
-from bdpcap.diagnosis.kinds import ALL
+from bdpcap.diagnosis.kinds import ALL, rwnd
 from bdpcap.diagnosis.natures import DISOWNED, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
@@ -31,6 +32,7 @@ from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
+    from bdpcap.diagnosis.model import Nature
     from bdpcap.report.ranking import Group
 
 _ASKED: Final = 3
@@ -60,6 +62,9 @@ _WAITED: Final = {
     "app": "they waited for the application",
     "unknown": "the evidence does not decide what held them",
 }
+
+_TRIPS_LATE: Final = 3
+"""Round trips after which an acknowledgment is late: a first timer waits for three (RFC 6298 section 2.2)."""
 
 _PACED: Final = "Nothing to mend in these flows: programs and their users set the pace."
 _BRIEF: Final = "Each was active for less than a second: nothing to mend in these flows."
@@ -150,6 +155,8 @@ def no_bulk(capture: Capture) -> str:
     # The sum of absurd times exceeds 64 bits.
     lasting = flows["active_ns"].astype(float)
     held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
+    # A program waits for no acknowledgment.
+    held["app"] -= float(np.minimum(_unacknowledged_ns(flows), flows["app_share"] * lasting).sum())
     limit = max(held, key=lambda name: held[name])
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
     if not held[limit]:
@@ -161,7 +168,22 @@ def no_bulk(capture: Capture) -> str:
     longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
     alone = limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
     said = longest or (f" {_PACED}" if alone else "")
-    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}.{said}"
+    # Congestion control waits for acknowledgments, too.
+    late = "" if limit == "cwnd" else _late(flows)
+    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}{late}.{said}"
+
+
+def _unacknowledged_ns(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return for each flow the longest wait for an acknowledgment, 0 if nobody notices it."""
+    waited: pd.Series[float] = flows["longest_stall_ns"].astype("Float64").fillna(0.0).astype(float)
+    return waited.where(waited >= NOTICED_NS, 0.0).clip(upper=flows["active_ns"].astype(float))
+
+
+def _late(flows: pd.DataFrame) -> str:
+    """Return the share of active time in which data waited for an acknowledgment; empty below 10 %."""
+    lasting = flows["active_ns"].astype(float)
+    part = _unacknowledged_ns(flows).sum() / lasting.sum()
+    return "" if part < NOTABLE_SHARE else f", and for {units.share(part)} for late acknowledgments"
 
 
 def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
@@ -194,12 +216,29 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
         if has_place(flow) and nature(flow) is not DISOWNED:
-            return f" Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
+            return f" Of them, stream {flow.stream} {_hold(flow, held_ns)}."
     return ""
 
 
-def _held_by(flow: Flow) -> str:
-    kind = nature(flow)
+def _hold(flow: Flow, held_ns: float) -> str:
+    """Return how long a flow was held, and its limit: most of the time may be one wait for an acknowledgment.
+
+    A receiver's TCP acknowledges within half a second (RFC 9293 section 3.8.6.3), whatever its program does. So data that
+    waited for longer waited for the path or for that host, unless the window was closed.
+    """
+    summary, kind = flow.summary, nature(flow)
+    stall_ns, trip_ns = summary["longest_stall_ns"], summary["rtt_min_ns"]
+    late = pd.isna(trip_ns) or stall_ns > _TRIPS_LATE * trip_ns
+    if kind is OUTAGE:
+        return f"was held for {units.duration(min(stall_ns, held_ns))}: {kind.title}"
+    if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
+        return f"was held for {units.duration(held_ns)}: {_held_by(flow, kind)}"
+    again = int(summary["retransmits"])
+    tries = f", with {units.number(again, 'retransmission')}" if again else ""
+    return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"
+
+
+def _held_by(flow: Flow, kind: Nature | None) -> str:
     if kind is not None:
         return kind.title
     return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]

@@ -193,7 +193,7 @@ impl Rounds {
         } else if flight == 0 {
             row.empty_ns += passed_ns;
             if sender.snd_una().is_none() {
-                // What was sent awaits the first acknowledgment in the capture.
+                // Data await the first acknowledgment in the capture.
                 (self.data_time).advance(passed_ns, now_ns, None);
             }
             if closed {

@@ -66,8 +66,8 @@ impl DataTime {
         self.earlier_ns = self.total_ns;
     }
 
-    /// Counts the open round, from `start_ns` to `now_ns`, as time with payload in flight: since the tap is away from the
-    /// sender, no pause in it is known.
+    /// Counts the open round, from `start_ns` to `now_ns`, as time with payload in flight. The tap is away from the sender,
+    /// so no pause in it is known.
     pub fn forget_pauses(&mut self, start_ns: i64, now_ns: i64) {
         if self.first_ns != NULL {
             let round_ns = now_ns.saturating_sub(start_ns.max(self.first_ns));
