@@ -223,7 +223,7 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
 def _hold(flow: Flow, held_ns: float) -> str:
     """Return how long a flow was held, and its limit: most of the time may be one wait for an acknowledgment.
 
-    A receiver's TCP acknowledges within half a second (RFC 9293 section 3.8.6.3), whatever its program does. So data that
+    A receiver's TCP acknowledges within half a second (RFC 9293 section 3.8.6.3) without its program. So data that
     waited for longer waited for the path or for that host, unless the window was closed.
     """
     summary, kind = flow.summary, nature(flow)
