@@ -271,6 +271,25 @@ def test_only_waits_of_seconds_may_be_a_long_poll(wait, where, words):
     assert remedy.words.endswith(words) or f"({words})." in remedy.words
 
 
+@pytest.mark.parametrize("before", [HANDSHAKE, ""], ids=["handshake", "none"])
+@pytest.mark.parametrize("wait", [5, 0.2])
+def test_without_the_handshake_news_and_late_answers_are_not_told_apart(before, wait):
+    # Each message of the server is followed by one of the client within 21 ms, as a confirmation or as the next request.
+    talk = "".join(
+        f"+{'.021' if n else '.1'} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < .  {1 + 200 * n}:{1 + 200 * n}(0) ack {101 + 100 * n} win 500\n"
+        f"+{wait * (1 + n % 3)} < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(6)
+    )
+    flow = analysed(before + talk).flow(0)
+    unclear = not before and wait > 1
+    assert natures.nature(flow) is (natures.requests.IN_TURN if unclear else natures.REQUESTS)
+    said = screen.sentences(flow)[0]
+    assert ("by the server" in said) != unclear
+    assert ("the capture does not show which end asked" in said) == unclear
+    assert flow.remedy.words.startswith("Nothing to mend if it sent news.") == unclear
+
+
 def test_long_pauses_of_the_client_between_a_few_requests_are_its_own():
     asks = "".join(
         f"+{2 - n % 3 / 2} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"

@@ -49,7 +49,7 @@ STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
-MUTUAL: Final = (requests.MESSAGES, REQUESTS)
+MUTUAL: Final = (requests.MESSAGES, requests.IN_TURN, REQUESTS)
 """Natures of a stream whose both directions are one exchange."""
 TIMER: Final = timer.NATURE
 
