@@ -238,6 +238,8 @@ CASES = {
                 "ack_clock.started_share": 1,
                 "ack_clock.ack_response": 0.1,
             },
+            # Small messages before, and a larger buffer after it.
+            STANDING | {"flight.drift": 2, "flight.run": 8},
         ],
         {
             "a flight that moves": {"flight.drift": 2},

@@ -444,6 +444,17 @@ def test_a_peak_is_equal_to_the_byte():
     assert counted([0] * 5, columns=columns).flight.peak_share.tolist() == [0.75] * 5
 
 
+def test_a_run_has_flights_that_end_at_one_byte():
+    columns = {"in_flight_max_bytes": [5000, 5000, 5001, 0, 0, 5001, 5001, 5001]}
+    assert counted([0] * 8, columns=columns).flight.run.tolist() == [2, 2, 1, 0, 0, 3, 3, 3]
+    # The window would hold no second flight in the second and the third round.
+    columns = {"in_flight_max_bytes": [5000] * 6, "window_min_bytes": [20_000, 9000, 9000, *[20_000] * 3]}
+    assert counted([0] * 6, columns=columns).flight.run.tolist() == [1, 0, 0, 3, 3, 3]
+    # Another flow begins another run.
+    columns = {"in_flight_max_bytes": [5000] * 4}
+    assert counted([0, 0, 1, 1], columns=columns).flight.run.tolist() == [2, 2, 2, 2]
+
+
 def test_a_flight_is_exact_if_it_ends_eight_times_at_one_byte_within_a_segment():
     def exact(*most):
         return counted([0] * len(most), columns={"in_flight_max_bytes": most}).flight.exact.tolist()

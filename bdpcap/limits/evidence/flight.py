@@ -147,6 +147,19 @@ class Flight(Concept):
         """Share of the stretch's rounds with data in flight whose largest flight is the median, to the byte."""
         return self.rounds.share_around(self._peaks, self.most > 0, STRETCH)
 
+    @field("rounds")
+    def run(self) -> Floats:
+        """Consecutive rounds with this one whose largest flight is the same, to the byte, and half the window or less.
+
+        0 without data in flight, and where the window is smaller.
+        """
+        rounds = self.rounds
+        counts = (self.most > 0) & self.all.window.roomy
+        number = np.cumsum(
+            ~counts | (self.most != rounds.shifted(np.where(counts, self.most, np.nan), -1, np.nan))
+        )
+        return np.where(counts, np.bincount(number)[number].astype(np.float64), 0.0)
+
     @field("yes")
     def exact(self) -> Bools:
         """Is the largest flight that of eight rounds of the stretch, to the byte, and no whole number of segments?

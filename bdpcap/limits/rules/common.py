@@ -153,8 +153,11 @@ EQUAL_BLOCKS: Final = all_of(
 # Away from the sender, a buffer's flight stands, and so does a timer's whose writes have one size.
 EITHER: Final = all_of(it(AckClock.reconstructed), _EQUAL_AMOUNTS, not_(TIMER))
 
+# The flight ends at the same byte in round after round, whatever it did before.
+_RUN: Final = at_least(Flight.run, 8, because="eight flights in a row that end at one byte are no chance")
+
 STANDS: Final = all_of(
-    STEADY,
+    any_of(STEADY, _RUN),
     any_of(
         not_(TIMER),
         # A write larger than the buffer leaves in one burst, once all of the write before it is acknowledged.
