@@ -86,6 +86,7 @@ def vantage(
         flow_acks=np.full(count, float(flow_acks)),
         needless=np.full(count, needless),
         tick_ns=np.full(count, float(tick_ns)),
+        shifted=np.zeros(count, dtype=bool),
         capture_end_ns=np.full(count, np.inf),
     )
 

@@ -23,7 +23,7 @@ from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
 from bdpcap.read.flaws import DECLARED
 from bdpcap.read.quality import flaws
-from bdpcap.report import screen
+from bdpcap.report import connections, screen
 from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
@@ -380,6 +380,29 @@ def test_a_round_without_a_round_trip_is_as_clear_as_that_of_its_path():
     assert "clock-coarse" in [flaw.code for flaw in capture.quality]
     assert asking.rtts["rtt_ns"].isna().any()
     assert "unknown" not in set(asking.rtts["limit"])
+
+
+@pytest.mark.parametrize("ticks", [0, 300], ids=["both clocks stood still", "time passed"])
+def test_times_that_jump_while_both_timestamp_clocks_stand_still_are_the_files(ticks):
+    # Three seconds lie between SYN-ACK and ACK, and three between a flight and its acknowledgment.
+    capture = analysed(
+        scenario(f"""
+    0      > S  0:0(0) win 64240 <mss 1460,sackOK,TS val 700 ecr 0,wscale 7>
+    +.001  < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,TS val 900 ecr 700,wscale 7>
+    +3     > .  1:1(0) ack 1 win 502 <TS val {700 + ticks} ecr 900>
+    +.001  > P. 1:101(100) ack 1 win 502 <TS val {700 + ticks} ecr 900>
+    +.001  < .  1:1(0) ack 101 win 500 <TS val {900 + ticks} ecr {700 + ticks}>
+    +.001  > P. 101:2101(2000) ack 1 win 502 <TS val {701 + ticks} ecr {900 + ticks}>
+    +3     < .  1:1(0) ack 2101 win 500 <TS val {900 + 2 * ticks} ecr {701 + ticks}>
+    +.001  > P. 2101:2201(100) ack 1 win 502 <TS val {701 + 2 * ticks} ecr {900 + 2 * ticks}>
+    +.001  < .  1:1(0) ack 2201 win 500 <TS val {901 + 2 * ticks} ecr {701 + 2 * ticks}>
+    """)
+    )
+    flow = capture.flow(0)
+    assert ("clock-shifted" in [flaw.code for flaw in capture.quality]) == (ticks == 0)
+    assert bool(connections.late(capture)) == (ticks > 0)
+    assert pd.isna(flow.summary["longest_stall_ns"]) == (ticks == 0)
+    assert (flow.summary["active_ns"] < 1_000_000_000) == (ticks == 0)
 
 
 def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():

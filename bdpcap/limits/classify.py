@@ -46,7 +46,7 @@ DIRECTION_COLUMNS: Final = (
     *NEEDED,
     *hosts.NEEDED,
     *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
-    "sustained_rate",
+    *("sustained_rate", "standstill_ns"),
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
 
@@ -132,6 +132,7 @@ class Classification:
             flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],
             needless=(flows["spurious_retransmits"] >= flows["retransmits"])[flow],
             tick_ns=floats(flows["tick_ns"])[flow],
+            shifted=(flows["standstill_ns"] > 0)[flow],
             capture_end_ns=self._end_ns[path],
         )
         all_rounds = Rounds(rounds, flow)

@@ -12,7 +12,7 @@ from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATE
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
 from bdpcap.read.flaws import COARSE_NS
-from bdpcap.read.quality import FINE_TICKS, HIDDEN_TICKS
+from bdpcap.read.quality import FINE_TICKS, HIDDEN_TICKS, STANDSTILL_NS
 from bdpcap.words.units import YEAR_NS
 
 if TYPE_CHECKING:
@@ -57,9 +57,11 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         hidden |= holds
         limit[holds], rule[holds] = _UNKNOWN, DECIDING.index(reason)
     # Idle time enters no share and no rate.
-    years = evidence.rounds.length_ns >= YEAR_NS
-    limit[years], rule[years] = STATES.index(IDLE), DECIDING.index("years")
-    hidden &= ~years
+    lasting_ns = evidence.rounds.length_ns
+    shifted = evidence.vantage.shifted & (lasting_ns >= STANDSTILL_NS) & (limit != STATES.index(IDLE))
+    for reason, holds in (("shifted", shifted), ("years", lasting_ns >= YEAR_NS)):
+        limit[holds], rule[holds] = STATES.index(IDLE), DECIDING.index(reason)
+        hidden &= ~holds
     if hidden.any():
         bridged, model = _bridged(evidence, limit, hidden)
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")

@@ -25,6 +25,7 @@ NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",
     "silent": "The capture holds no acknowledgment of this flow, or not those that its receiver must have sent.",
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
+    "shifted": "The timestamp clocks of both ends stood still: the capture's times are wrong here.",
     "coarse": "The clock of the capture is too coarse for this round trip.",
     "bridged": "The capture shows too little here; the rounds before and after have this limit.",
     "prevailing": "No rule holds here; this limit holds for most of the flow.",

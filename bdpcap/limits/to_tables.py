@@ -11,6 +11,7 @@ from bdpcap.hosts import CERTAINTIES, FAMILIES
 from bdpcap.limits.capacity import capacity
 from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
+from bdpcap.read.quality import STANDSTILL_NS
 from bdpcap.tables import cells
 from bdpcap.tables.columns import floats
 from bdpcap.words.units import YEAR_NS
@@ -106,6 +107,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     sustained = np.where(least_ns >= timed_ns, floats(of_flows["sustained_rate"]), np.nan)
     path = capacity(evidence, np.fmax(sustained, mean))
     stall_ns = floats(of_flows["longest_stall_ns"])
+    untrue = (stall_ns >= YEAR_NS) | (of_flows["standstill_ns"] > 0) & (stall_ns >= STANDSTILL_NS)
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),
@@ -120,7 +122,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "active_ns": _whole(active),
         "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), carrying),
-        "longest_stall_ns": _whole(np.where(stall_ns < YEAR_NS, stall_ns, np.nan)),
+        "longest_stall_ns": _whole(np.where(untrue, np.nan, stall_ns)),
         "idle_share": cells.known(idle / np.maximum(active + idle, NO_TIME)),
         "limit": cells.named(most, LIMITS),
         **{

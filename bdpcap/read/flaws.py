@@ -313,6 +313,16 @@ DECLARED: Final = (
         grave=True,
     ),
     Declared(
+        "clock-shifted",
+        lambda seen: seen.flows.get("clock-shifted", 0),
+        lambda seen: (
+            f"The times jump where the TCP timestamps of both ends stand still: {_flows(seen.flows['clock-shifted'])}. "
+            "The file was changed or put together, or the machine that captured was suspended."
+        ),
+        "Rounds of 2 s or more of these flows enter no share and no rate.",
+        grave=lambda seen: seen.matters("clock-shifted"),
+    ),
+    Declared(
         "no-time",
         lambda seen: seen.info.without_time,
         lambda seen: (

@@ -44,6 +44,12 @@ BATCH_BYTES: Final = 2 * 65536
 UNSCALED_BYTES: Final = 65535
 """The largest window without a scale. No usual initial congestion window is as large (RFC 6928: ten segments)."""
 
+STANDSTILL_NS: Final = 2_000_000_000
+"""Shortest time in which both timestamp clocks stood still; the core's ``Standstill::LEAST_NS``.
+
+The slowest such clock ticks once a second (RFC 7323 section 5.4).
+"""
+
 SILENT: Final = 0.8
 """Share of a flow's payload in flight at once above which acknowledgments are missing from the capture.
 
@@ -76,6 +82,7 @@ FLAW_COLUMNS: Final = (
     "unseen_bytes",
     "mss_bytes",
     "rtt_min_ns",
+    "standstill_ns",
     "stream",
 )
 """Columns that `flaws` reads."""
@@ -221,6 +228,7 @@ def _affected(
         "both-sides": carried & np.isin(columns["stream"], again),
         "no-acknowledgments": data_only(columns) & ~half,
         "no-data": acknowledgments_only(columns) & ~half,
+        "clock-shifted": carried & (columns["standstill_ns"] > 0),
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),

@@ -54,6 +54,7 @@ LATE: Final = "late"
 _DIRECTIONS: Final = (
     *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
     "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
+    "standstill_ns",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -198,7 +199,9 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     rtt_ns = np.where(each, known_ns.max(axis=1), _least_rtt_ns(known_ns, opening_ns))
     timed = both["initial_rtt_ns"][::2] != NULL
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
-    late: NDArray[np.bool_] = (opening_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
+    # While both timestamp clocks stood still, no time passed.
+    passed_ns = opening_ns - both["standstill_ns"][::2]
+    late: NDArray[np.bool_] = (passed_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
     return late
 
 

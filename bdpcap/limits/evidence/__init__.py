@@ -60,6 +60,8 @@ class Vantage:
     """Whether all that the flow sent again had arrived."""
     tick_ns: Floats
     """Resolution of the capture's clock."""
+    shifted: Bools
+    """Whether the capture's clock went on while the timestamp clocks of both ends stood still."""
     capture_end_ns: Floats
     """End of the last round of the capture, in nanoseconds since the epoch."""
 

@@ -3,6 +3,7 @@
 
 pub(super) mod handshake;
 pub(super) mod lifecycle;
+pub(super) mod standstill;
 pub(super) mod turns;
 
 use super::at::At;
@@ -17,6 +18,7 @@ use crate::budget::Budget;
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use handshake::{Handshake, HandshakeRtts, ScaleSource};
 use lifecycle::{Acceptability, Lifecycle};
+use standstill::Standstill;
 use std::sync::Arc;
 use turns::{Turn, Turns};
 
@@ -149,6 +151,8 @@ pub struct Connection {
     inferred_shifts: [Option<u8>; 2],
     /// Turns of requests and responses.
     turns: Turns,
+    /// Times in which both timestamp clocks stood still.
+    pub standstill: Standstill,
     /// Acknowledged bytes of both directions that the capture lacks.
     unseen_bytes: i64,
     /// Is the origin of the relative sequence numbers known for both ends, and are all packets of one side of a firewall?
@@ -208,6 +212,7 @@ impl Connection {
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
+            standstill: Standstill::default(),
             unseen_bytes: 0,
             anchored: false,
             renumbered: None,
@@ -333,6 +338,8 @@ impl Connection {
                     .is_some_and(|acknowledged| observed.sequence <= acknowledged),
             });
         own.first_packets.add(segment);
+        self.standstill
+            .add(from, observed.tsval, observed.at.time_ns);
         // The sender's timestamp clock shows the one-way delay to the tap.
         if let Some(tsval) = observed.tsval
             && let Some(excess_ns) = own.one_way_delay.excess_ns(tsval, observed.at.time_ns)

@@ -74,6 +74,8 @@ packed_row! {
         pub copies: i64,
         /// Number of those copies with another time to live: they were captured on the other side of a router.
         pub routed_copies: i64,
+        /// Time in which both ends' timestamp clocks stood still, in ns; see [`crate::track::connection::standstill`].
+        pub standstill_ns: i64,
         /// Longest time with data in flight and no acknowledgment of new data, in ns; [`NULL`] where no acknowledgment was
         /// captured.
         pub longest_stall_ns: i64,
@@ -201,6 +203,7 @@ impl Summary {
             routed_copies: flow.tap.copies.routed().into(),
             data_ns: flow.data_time().total_ns(),
             pauses_ns: flow.data_time().pauses_ns(),
+            standstill_ns: connection.standstill.total_ns(),
             longest_stall_ns: or_null(flow.longest_stall_ns()),
             longest_stall_start_ns: or_null(flow.longest_stall_start_ns()),
             sustained_rate: or_null(flow.sustained_rate()),
