@@ -278,6 +278,27 @@ def test_duckdb_asks_for_no_extension(tmp_path, monkeypatch, capsys):
     assert "1 capture, 1 flow" in said(capsys, "summary", "s3://captures/out")
 
 
+def test_a_dataset_where_duckdb_reads_nothing_is_one_line(tmp_path, capsys):
+    write_pcap(tmp_path / "one.pcap")
+    run = [
+        sys.executable,
+        "-m",
+        "bdpcap",
+        "batch",
+        str(tmp_path / "one.pcap"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    subprocess.run([*run, "--workers", "1"], capture_output=True, check=True)
+    with Server(tmp_path) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert main(["summary", f"{server.url}/out"]) == 1
+        server.shutdown()
+    found = capsys.readouterr().err
+    assert "copy the dataset to this machine" in found
+    assert ("internal" in found, found.count("\n")) == (False, 1)
+
+
 @pytest.mark.parametrize("command", ["flows", "batch", "summary"])
 @pytest.mark.parametrize(
     ("url", "package", "says"),

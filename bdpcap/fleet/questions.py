@@ -88,13 +88,15 @@ class Answers:
 
 @contextmanager
 def _reading(folder: str) -> Iterator[None]:
-    """Raise OSError for a file of the dataset that is broken."""
+    """Raise OSError for a file of the dataset that is broken, or lies where DuckDB cannot read it."""
     try:
         yield
     except duckdb.InvalidInputException as error:
         raise OSError(
             f"{folder}: {error}; remove the file of its name in status, and run bdpcap batch again"
         ) from None
+    except duckdb.NotImplementedException as error:
+        raise OSError(f"{folder}: {error}; copy the dataset to this machine") from None
 
 
 def ask(folder: str, date: datetime | None = None) -> Answers:
@@ -112,7 +114,7 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
     FileNotFoundError
         There is no such dataset, or none of its captures could be read.
     OSError
-        A file of the dataset is broken.
+        A file of the dataset is broken, or lies where DuckDB cannot read it.
     """
     assert set(LOSING) <= set(LIMITS)  # noqa: S101 - the queries name these limits
     dataset = Dataset(folder)
