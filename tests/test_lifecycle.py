@@ -435,6 +435,30 @@ def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
     assert ("Start the service" in line) != probe
 
 
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [
+        ("8.8.8.8", "its own filter drops them. Strangers of the Internet look for open ports so"),
+        ("192.168.1.9", "its own filter drops them."),
+    ],
+)
+def test_the_host_that_captured_drops_the_syns_that_it_leaves_unanswered(client, said):
+    # The server answers at once, and the client's acknowledgments take 20 ms: the capture is next to the server.
+    served = """
+    0      > S  0:0(0)       win 64240 <mss 1460>
+    +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +.02   > .  1:1(0) ack 1 win 502
+    +.001  < P. 1:101(100) ack 1 win 502
+    +.02   > .  1:1(0) ack 101 win 500
+    """
+    packets = scenario(served) + scenario(
+        "5 > S 0:0(0) win 1024 ttl 50", client=Address(client, 9), server=Address(SERVER.host, 23)
+    )
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
+    assert line.endswith(said) or f"{said}:" in line
+
+
 @pytest.mark.parametrize(("later_s", "again"), [(1, True), (60, False)])
 def test_a_syn_from_another_port_is_sent_again(later_s, again):
     packets = [

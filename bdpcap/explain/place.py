@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from bdpcap.words.endpoints import host, on_one_machine
 if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
-__all__ = ["captured", "of_connections", "on_router", "shown_by"]
+__all__ = ["captured", "of_connections", "on_router", "own", "shown_by"]
 
 HOSTS: Final = 3
 """Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
 
+_NEXT_TO: Final = "next to"
 _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
 _PLACES: Final = {
@@ -61,19 +62,38 @@ def _machines(capture: Capture, rows: np.ndarray) -> list[str]:
     return [one if on_one_machine(one, two) else "" for one, two in zip(own, other, strict=True)]
 
 
+class _Where(NamedTuple):
+    """The place of a capture in words, and the host on which or next to which it is; empty if there is no such host."""
+
+    words: str
+    own: str = ""
+
+
 def captured(capture: Capture) -> str:
     """Return the host near which most connections were captured, and the routers before it; or else the places."""
+    return _where(capture).words
+
+
+def own(capture: Capture) -> str:
+    """Return the host on which or next to which most connections were captured; empty if there is no such host."""
+    return _where(capture).own
+
+
+@once
+def _where(capture: Capture) -> _Where:
     if not len(capture._contents.paths.of_carriers):
-        return "no flow carried payload"
+        return _Where("no flow carried payload")
     rows = _largest(capture)
     machines = _machines(capture, rows)
     if 2 * sum(map(bool, machines)) > len(machines):
-        return f"captured {of_connections(capture)}"
-    where = _ROUTER if on_router(capture) else _own_host(capture, rows)
-    return f"captured {where}" if where else _by_delays(capture, rows)
+        return _Where(f"captured {of_connections(capture)}")
+    if on_router(capture):
+        return _Where(f"captured {_ROUTER}")
+    name = _own_host(capture, rows)
+    return _Where(f"captured on {name}", name) if name else _by_delays(capture, rows)
 
 
-def _by_delays(capture: Capture, rows: np.ndarray) -> str:
+def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     """Return where most connections of `rows` were captured, as delays and times to live show it."""
     flows, place = capture._contents.streams.carriers, capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
@@ -83,20 +103,21 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> str:
     placed = place != "unknown"
     if set(place[placed].tolist()) == {"between"}:
         where = _delayed(capture) or _BETWEEN
-        return f"captured {where}{_of_all(int(placed.sum()), len(rows))}"
+        return _Where(f"captured {where}{_of_all(int(placed.sum()), len(rows))}")
     for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
         near = ends[shown & np.isin(place, ("sender", "receiver"))]
         hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
         if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
             nearest, _ = hosts[0]
-            own = _of_host(capture, streams, nearest)
-            return f"captured {_distance(capture, nearest, near)} {nearest}{_of_all(own, len(rows))}"
-    unfinished = "" if 2 * np.count_nonzero(placed) > len(rows) else _by_checksums(capture, streams)
-    return f"captured {unfinished}" if unfinished else _apart(place[shown], hosts, len(rows))
+            distance = _distance(capture, nearest, near)
+            of_all = _of_all(_of_host(capture, streams, nearest), len(rows))
+            return _Where(f"captured {distance} {nearest}{of_all}", nearest if distance == _NEXT_TO else "")
+    unfinished = None if 2 * np.count_nonzero(placed) > len(rows) else _by_checksums(capture, streams)
+    return unfinished or _Where(_apart(place[shown], hosts, len(rows)))
 
 
-def _by_checksums(capture: Capture, streams: np.ndarray) -> str:
-    """Return where unfinished checksums of most connections show that they were captured; empty if they do not.
+def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
+    """Return where unfinished checksums of most connections show that they were captured; None if they do not.
 
     An adapter was to complete them, so the packets were captured on the host that sent them. Between programs of one
     machine, as in its containers, nobody completes them.
@@ -104,10 +125,12 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> str:
     partial = capture._contents.streams.directions("partial_checksum")["partial_checksum"] > 0
     own, other = partial[2 * streams], partial[2 * streams + 1]
     if 2 * np.count_nonzero(own & other) > len(streams):
-        return "on the machine of both ends"
+        return _Where("captured on the machine of both ends")
     ends = np.sort((2 * streams + other)[own != other])
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
-    return f"on {names[0][0]}" if names and 2 * names[0][1] > len(streams) else ""
+    if not names or 2 * names[0][1] <= len(streams):
+        return None
+    return _Where(f"captured on {names[0][0]}", names[0][0])
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
@@ -119,12 +142,12 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     columns = capture._contents.streams.directions("ttl", "partial_checksum")
     unfinished = columns["partial_checksum"] > 0
     if (unfinished[ends] & ~unfinished[ends ^ 1]).any():
-        return "next to"
+        return _NEXT_TO
     ttls = columns["ttl"][ends].tolist()
     names = map(host, capture._contents.streams.endpoints(ends))
     passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
-    return f"{units.number(routers, 'router')} from" if routers else "next to"
+    return f"{units.number(routers, 'router')} from" if routers else _NEXT_TO
 
 
 def _of_host(capture: Capture, streams: np.ndarray, name: str) -> int:
@@ -188,7 +211,7 @@ def _own_host(capture: Capture, rows: np.ndarray) -> str:
         carried.update(dict.fromkeys(own, payload))
     if 2 * count <= len(rows):
         return ""
-    return f"on {carried.most_common(1)[0][0]}"
+    return carried.most_common(1)[0][0]
 
 
 @once

@@ -74,6 +74,12 @@ _DROPPED: Final = (
     "These SYNs entered the router that captured them and never left it: "
     "it dropped them, as its filter may do."
 )
+_DROPPED_THERE: Final = (
+    "The SYNs reached the capture next to the server, which answered nothing: its own filter drops them."
+)
+_STRANGERS: Final = (
+    " Strangers of the Internet look for open ports so: nothing to mend, unless the service was wanted."
+)
 _UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."
@@ -254,9 +260,12 @@ def _without_answer(line: Line, around: _Around) -> str:
     service = f"{line.servers.one}:{line.ports.one}"
     if line.is_one_service and (line.clients.one, service) in around.by_icmp:
         return around.by_icmp[line.clients.one, service]
+    accepted = line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0)
+    if line.at_server:
+        return _SILENT if accepted else f"{_DROPPED_THERE}{_STRANGERS if line.of_strangers else ''}"
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return _UNREACHABLE.format(line.clients.one)
-    if line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0):
+    if accepted:
         return _LOST_ONCE if line.once_each else _LOST
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _GIVEN_UP if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER

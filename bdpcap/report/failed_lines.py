@@ -45,6 +45,8 @@ MOST: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
 MANY: Final = 15
 """Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
+MOST_STRANGERS: Final = 1000
+"""Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
 REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 
@@ -185,8 +187,11 @@ class Line:
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
         self.at_client &= bool(rows["at_client"].all())
         self.at_server &= bool(rows["at_server"].all())
-        self.of_strangers &= self.at_server and all(
-            is_public(client.strip("[]")) for client in rows["client"].unique()
+        clients = rows["client"].unique()
+        self.of_strangers &= (
+            self.at_server
+            and len(clients) <= MOST_STRANGERS
+            and all(is_public(client.strip("[]")) for client in clients)
         )
         self.bare &= bool(rows["bare"].all())
         self.routed |= bool(rows["routed"].any())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
+from bdpcap.explain import place
 from bdpcap.hosts.syn import is_bare
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read import vantage
@@ -101,6 +102,8 @@ def _table(
         "ended_by": ended_by,
     }
     at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
+    own_host = place.own(capture)
+    at_client, at_server = at_client | (client == own_host), at_server | (server == own_host)
     numbers = {
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],
@@ -128,11 +131,11 @@ def next_to(
     Their first directions are `first`, and `ttl` has a TTL of the client and of the server. TTLs show the place where
     delays do not.
     """
-    place = vantage.NAMES[capture._contents.paths.places[first]]
+    places = vantage.NAMES[capture._contents.paths.places[first]]
     client, server = ttl[:, 0], ttl[:, 1]
-    unplaced = place == "unknown"
-    at_client = (place == "sender") | unplaced & vantage.nearer(client, server)
-    at_server = (place == "receiver") | unplaced & vantage.nearer(server, client)
+    unplaced = places == "unknown"
+    at_client = (places == "sender") | unplaced & vantage.nearer(client, server)
+    at_server = (places == "receiver") | unplaced & vantage.nearer(server, client)
     return at_client, at_server
 
 
