@@ -15,10 +15,11 @@ from types import SimpleNamespace
 import pytest
 import zstandard
 from conftest import unavailable
+from dialogues import analysed
 from hypothesis import given
 from observe import observe
 from oracles import KEPT, SAMPLES
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 from strategies import captures
 
 import bdpcap
@@ -195,3 +196,27 @@ def test_an_outage_is_told_with_its_cost():
 
 def test_loss_that_acknowledgments_repair_is_not_told_as_timeouts():
     assert Code.TIMEOUTS not in {finding.code for finding in transfer("loss").flow(0).findings}
+
+
+def test_next_to_the_receiver_a_second_copy_had_no_need():
+    """The acknowledgment is later than the sender's timer, and no D-SACK follows: the first copy is in the capture."""
+    # The client's own answers take 0.1 ms, the server's packets 20 ms.
+    text = """
+    0      > S  0:0(0)       win 64240 <mss 1460>
+    +.02   < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +.0001 > .  1:1(0) ack 1 win 502
+    +.001  > P. 1:101(100) ack 1 win 502
+    +.02   < .  1:101(100) ack 101 win 500
+    +.0001 > .  101:101(0) ack 101 win 502
+    """
+    sent = 101
+    for _ in range(4):
+        text += f"""
+    +.3    < P. {sent}:{sent + 100}(100) ack 101 win 500
+    +.1    < P. {sent}:{sent + 100}(100) ack 101 win 500
+    +.0001 > .  101:101(0) ack {sent + 100} win 502
+    """
+        sent += 100
+    summary = analysed(text).flow(0, str(SERVER)).summary
+    assert summary["vantage"] == "receiver"
+    assert (summary["retransmits"], summary["spurious_retransmits"]) == (4, 4)

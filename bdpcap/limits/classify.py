@@ -46,7 +46,7 @@ DIRECTION_COLUMNS: Final = (
     *NEEDED,
     *hosts.NEEDED,
     *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
-    *("sustained_rate", "standstill_ns"),
+    *("sustained_rate", "standstill_ns", "lost_before_tap"),
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
 
@@ -59,6 +59,17 @@ class _Classified:
     evidence: Evidence
     verdict: Verdict
     doubts: list[Doubt]
+
+
+def _needless(flows: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the number of packets of each flow that were sent again though they had arrived.
+
+    The receiver may not report them (RFC 2883 section 4). Next to it, what the capture holds has arrived.
+    """
+    reported, again = flows["spurious_retransmits"], flows["retransmits"]
+    arrived = np.where(flows["vantage"] == "receiver", again - flows["lost_before_tap"], 0)
+    needless: np.ndarray = np.maximum(reported, arrived)
+    return needless
 
 
 class Classification:
@@ -117,6 +128,7 @@ class Classification:
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
         flows["vantage"] = vantage.NAMES[self._places[_rows(flows)]]
+        flows["spurious_retransmits"] = _needless(flows)
         for end, rows in (("sender", carried), ("receiver", carried ^ 1)):
             flows[f"{end}_system"], flows[f"{end}_system_certainty"] = hosts.systems(directions, rows)
         row = _rows(rounds)
