@@ -79,6 +79,7 @@ CASES = {
             {"writes.idle": True, "window.closed_share": 0},
             {"writes.drained": True, "window.closed_share": 0},
             {"flight.whole": True, "loss.none_recent": True},
+            {"writes.complete": True, "loss.none_recent": True},
         ],
         {
             "waiting for a window": {"window.closed_share": 1},

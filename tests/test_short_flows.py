@@ -49,6 +49,27 @@ def test_a_short_message_after_a_loss_is_all_there_is_to_send():
     assert set(rounds["limit"].tolist()[1:]) == {"app"}
 
 
+@pytest.mark.parametrize(("last", "limit"), [(700, "app"), (1460, "cwnd")])
+def test_a_message_that_the_peer_answers_is_complete(last, limit):
+    """A short segment ends it, and the sender speaks again when its peer has; a full one may have more behind it."""
+    end = 2921 + last
+    rounds = all_of_client(
+        HANDSHAKE
+        + f"""
+        +.001 > .  1:1461(1460)    ack 1 win 502
+        +0    > .  1461:2921(1460) ack 1 win 502
+        +0    > P. 2921:{end}({last}) ack 1 win 502
+        +.020 < .  1:1(0)    ack {end} win 16384
+        +.005 < P. 1:101(100) ack {end} win 16384
+        +.001 > P. {end}:{end + 50}(50) ack 101 win 502
+        +.020 < P. 101:201(100) ack {end + 50} win 16384
+        +.001 > P. {end + 50}:{end + 100}(50) ack 201 win 502
+        +.020 < .  201:201(0) ack {end + 100} win 16384
+        """
+    )
+    assert rounds["limit"].iloc[0] == limit
+
+
 def test_the_wait_before_the_end_is_idle():
     seen = observe(
         scenario(

@@ -27,6 +27,8 @@ FAREWELL_BYTES: Final = 536
 
 NOTHING: Final = 0.99
 """Share of a round with nothing in flight from which it was idle: the last acknowledgment may come within it."""
+WHOLLY: Final = 0.9
+"""Share of a round after a short segment from which it ended the data of nearly all of the round."""
 STEADY: Final = 0.1
 """Spread of a flight that stands; see the condition `STABLE` of the rules."""
 QUARTER: Final = 0.25
@@ -48,10 +50,14 @@ class Writes(Concept):
     def idle(self) -> Bools:
         """Was nothing sent, and nothing in flight for more than 99 % of the round?"""
         rounds = self.rounds
-        nothing: Bools = (rounds.sent_bytes + rounds.retransmitted_bytes == 0) & (
-            rounds.share(rounds.empty_ns) > NOTHING
-        )
+        nothing: Bools = self._silent & (rounds.share(rounds.empty_ns) > NOTHING)
         return nothing
+
+    @cached_property
+    def _silent(self) -> Bools:
+        """Was nothing sent?"""
+        silent: Bools = self.rounds.sent_bytes + self.rounds.retransmitted_bytes == 0
+        return silent
 
     @field("yes")
     def drained(self) -> Bools:
@@ -60,12 +66,28 @@ class Writes(Concept):
         A send buffer that holds no more is never empty: the writer is woken before.
         """
         rounds = self.rounds
-        silent = rounds.sent_bytes + rounds.retransmitted_bytes == 0
         empties = rounds.shifted(self.idle, 1, False) | (
-            rounds.shifted(silent, 1, False) & rounds.shifted(self.idle, 2, False)
+            rounds.shifted(self._silent, 1, False) & rounds.shifted(self.idle, 2, False)
         )
         drained: Bools = empties & (self.after_short_share >= HALF) & (rounds.retransmitted_bytes == 0)
         return drained
+
+    @field("yes")
+    def complete(self) -> Bools:
+        """Was it a message, all of it acknowledged before the next send, and did the peer send data until then?
+
+        A short segment ended it for nearly all of the round, though the window had room. So no window held more back. The
+        handshake, which may be part of the first round, does not count.
+        """
+        rounds = self.rounds
+        answered = rounds.near(rounds.acks_with_payload > 0, 0, 1)
+        starts = [rounds.shifted(rounds.empty_starts, by, 0.0) > 0 for by in (1, 2)]
+        emptied = (rounds.empty_ns > 0) | starts[0] | (rounds.shifted(self._silent, 1, False) & starts[1])
+        handshake_ns = np.where(rounds.round == 0, np.nan_to_num(self.all.vantage.initial_rtt_ns), 0.0)
+        ended = rounds.after_short_ns >= WHOLLY * (rounds.duration - handshake_ns)
+        ended &= (rounds.short_segments > 0) & (rounds.retransmitted_bytes == 0)
+        complete: Bools = answered & emptied & ended
+        return complete
 
     @field("yes")
     def peers_turn(self) -> Bools:
