@@ -143,6 +143,7 @@ def _choose(
     one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]], whole: int | None
 ) -> InferredScale | None:
     least, most = int(one["scale_min"]), int(one["scale_max"])
+    known = one["window_scale_source"] != UNKNOWN
     counted = elsewhere.get(host(one["receiver"]), Counter())
     # Scales negotiated most often come first; if two are equally frequent, the smaller one does.
     peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]
@@ -154,11 +155,11 @@ def _choose(
         shift, because = peers[0], "its host negotiated it in another connection"
     elif most < LARGEST:
         shift, because = most, "its windows closed by what arrived"
-    elif least > 0:
+    elif known and least > 0:
         shift, because = least, "the least that allows what was in flight"
     else:
+        # A window of the least scale looks full at the largest flight, whatever its true size.
         return None
-    known = one["window_scale_source"] != UNKNOWN
     handshake = (0 if one["window_scale_source"] == DECLINED else int(one["window_scale"])) if known else None
     return InferredScale(
         stream=int(one["stream"]),
