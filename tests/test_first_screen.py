@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from bdpcap import report
 from bdpcap.diagnosis import ALL, natures
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.report import card, headline, page, ranking, screen, verdict
-from bdpcap.report.notes import notes
+from bdpcap.report.notes import _reordering, notes
 from bdpcap.words import units
 
 SAYS = SHARED / "captures/wild_b/says.tsv"
@@ -547,6 +548,13 @@ def test_bytes_sent_again_are_said_though_another_limit_leads(repeated, share):
 
 def test_a_flow_without_news_has_no_note(sample):
     assert notes(sample.flow(0)) == []
+
+
+@pytest.mark.parametrize(("overtaken", "said"), [(1, ""), (2, ""), (3, "3 of 11 packets (27")])
+def test_one_overtaken_packet_shows_nothing_of_a_path(overtaken, said):
+    # A sender takes fewer than three duplicate acknowledgments for no sign either (RFC 5681 section 3.2).
+    flow = SimpleNamespace(summary={"reordered": overtaken, "packets": 11, "spurious_retransmits": 0})
+    assert _reordering(flow)[: len(said) or None] == said
 
 
 # advice for its reader

@@ -27,6 +27,8 @@ __all__ = ["notes"]
 
 NOTABLE: Final = 0.01
 """Share of overtaken packets from which reordering is worth a line (the ratio of RFC 4737 section 4.1)."""
+FEWEST_OVERTAKEN: Final = 3
+"""Overtaken packets from which they show a path: TCP, too, takes one or two for no sign (RFC 5681 section 3.2)."""
 STALL_SHARE: Final = 0.05
 """Share of the active time from which a stall is worth a line."""
 MOST: Final = 2
@@ -84,7 +86,7 @@ def _reordering(flow: Flow) -> str:
     summary = flow.summary
     overtaken, packets = int(summary["reordered"]), int(summary["packets"])
     share = overtaken / max(1, packets)
-    if not NOTABLE <= share <= 1:
+    if overtaken < FEWEST_OVERTAKEN or not NOTABLE <= share <= 1:
         return ""
     needless = int(summary["spurious_retransmits"])
     repeated = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
