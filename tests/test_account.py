@@ -27,7 +27,7 @@ MIXED = ROOM | {"kernel.room_share": 0.5, "kernel.unsent_share": 0.5}
 """What samples may show: the state of all of them, and the clocks."""
 
 BY_PACKETS = {
-    "idle": {"writes.finished": True},
+    "idle": {"writes.over": True, "writes.finished": True},
     "app": {"writes.drained": True, "window.closed_share": 0},
     "link": {"queue.always_packets": 99, "queue.least_rtt": 9, "queue.share": 1, "rate.utilization": 0.9},
     "rwnd": {"window.full_share": 1, "rate.over_initial": 1},

@@ -67,7 +67,7 @@ CASES = {
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
     "idle-over": (
-        [{"writes.over": True, "window.closed_share": 0}, {"writes.finished": True}],
+        [{"writes.over": True, "window.closed_share": 0}, {"writes.over": True, "writes.finished": True}],
         {
             "waiting for a window": {"window.closed_share": 1},
             "waiting for a timeout": {"loss.outage": True},
@@ -79,6 +79,7 @@ CASES = {
             {"writes.idle": True, "window.closed_share": 0},
             {"writes.drained": True, "window.closed_share": 0},
             {"flight.whole": True, "loss.none_recent": True},
+            {"writes.finished": True},
             {"writes.complete": True, "loss.none_recent": True},
         ],
         {
@@ -370,7 +371,7 @@ def test_what_is_not_known_decides_nothing():
 def test_limits_outrank_each_other_in_one_order():
     """Each of them claims the round; taken away one after the other, the next has it."""
     claims = {
-        "idle": {"writes.finished": True},
+        "idle": {"writes.over": True, "writes.finished": True},
         "app": {"writes.drained": True, "window.closed_share": 0},
         "link": QUEUE | {"rate.utilization": 1, "queue.risen_packets": 50},
         "rwnd": WINDOW | {"rate.over_initial": 1},

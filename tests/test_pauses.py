@@ -41,10 +41,11 @@ def test_no_send_follows_what_was_sent_last():
 
 
 def test_most_pauses_with_data_of_the_peer_are_the_peers_or_those_of_an_answer():
-    assert pauses.of(rounds(SENT, PEERS, OWED, SENT, PEERS, SENT)).cause == "peer's data"
+    assert pauses.of(rounds(*[SENT, PEERS, OWED] * 3, SENT)).cause == "peer's data"
     slow = (0, 900, *OWED[2:])
-    assert pauses.of(rounds(SENT, PEERS, slow, SENT)).cause == "response time"
-    assert pauses.of(rounds(SENT, PEERS, SENT, (0, 900, *OWN[2:]), SENT)).cause is None
+    assert pauses.of(rounds(*[SENT, PEERS, slow] * 3, SENT)).cause == "response time"
+    assert pauses.of(rounds(*[SENT, PEERS, OWED] * 2, SENT)).cause is None  # too few
+    assert pauses.of(rounds(*[SENT, PEERS] * 3, SENT, (0, 2000, *OWN[2:]), SENT)).cause is None
 
 
 def screen(of_peer):

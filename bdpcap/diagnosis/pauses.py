@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Pauses", "of"]
+
+FEWEST: Final = 3
+"""Pauses with data of the peer that show whom the program waits for: one or two may be a greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,10 @@ class Pauses:
     after_peer: int
     """Pauses in which data of the peer came."""
     cause: str | None
-    """None, unless data of the peer came in most: ``peer's data`` if more than half of all time passed until then,
-    ``response time`` if it was the server's since then."""
+    """``peer's data`` if more than half of all time passed until data of the peer, ``response time`` if since then.
+
+    None, unless such data came in most pauses, and in three or more.
+    """
 
 
 def of(rounds: pd.DataFrame) -> Pauses:
@@ -42,7 +47,7 @@ def of(rounds: pd.DataFrame) -> Pauses:
     count, after_peer = pause.nunique(), pause[peers | owed].nunique()
     parts = {"peer's data": lasting_ns[peers].sum(), "response time": lasting_ns[owed].sum()}
     most = max(parts, key=lambda name: int(parts[name]))
-    caused = 2 * after_peer > count and 2 * parts[most] > lasting_ns.sum()
+    caused = after_peer >= FEWEST and 2 * after_peer > count and 2 * parts[most] > lasting_ns.sum()
     return Pauses(
         count=count,
         own=pause[own].nunique(),

@@ -99,9 +99,10 @@ class Writes(Concept):
     def over(self) -> Bools:
         """Had the sender sent its last data, with the FIN or with all of it acknowledged before the flow ended?"""
         rounds = self.rounds
-        sent = rounds.sent_bytes + rounds.retransmitted_bytes
-        emptied = rounds.empty_ns + rounds.after(rounds.empty_ns) > 0
-        over: Bools = (sent + rounds.after(sent) == 0) & (self.finished | emptied)
+        again = rounds.retransmitted_bytes
+        emptied = (again + rounds.after(again) == 0) & (rounds.empty_ns + rounds.after(rounds.empty_ns) > 0)
+        new = rounds.sent_bytes
+        over: Bools = (new + rounds.after(new) == 0) & (self.finished | emptied)
         return over
 
     @field("yes")

@@ -91,12 +91,13 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(any_of(it(Writes.idle), it(Writes.drained)), OPEN),
+            it(Writes.finished),
             all_of(any_of(it(Flight.whole), it(Writes.complete)), it(Loss.none_recent)),
         ),
         unless=any_of(it(Loss.outage), it(Loss.behind_fin)),
         says="The program had nothing left to send.",
-        why="Nothing is sent until the pipe is empty though the sender has the turn. Or one flight held all data, or "
-        "a whole message that the peer answered.",
+        why="Nothing is sent until the pipe is empty though the sender has the turn. Or the FIN came with "
+        "the last data, or one flight held all data, or a whole message that the peer answered.",
         source="RFC 9293 section 3.6",
     ),
     Rule(

@@ -28,7 +28,7 @@ RULES: Final = (
     Rule(
         id="idle-over",
         limit="idle",
-        holds=any_of(it(Writes.finished), all_of(it(Writes.over), OPEN)),
+        holds=all_of(it(Writes.over), any_of(it(Writes.finished), OPEN)),
         unless=any_of(it(Loss.outage), it(Loss.behind_fin)),
         says="The sender had sent its last data.",
         why="What follows the last data (its way, a delayed acknowledgment, the FIN) holds no data back.",
