@@ -397,6 +397,31 @@ def test_a_port_that_accepts_later_had_not_started():
     assert failed(refused, "", start_s=9)[0].endswith("check the address and the port.")
 
 
+@pytest.mark.parametrize(
+    ("fins", "answer", "told"),
+    [
+        (3, "", False),  # two timers ran out
+        (4, "", True),
+        (6, "", True),
+        (6, "+.1 < . 1:1(0) ack 2 win 500", False),
+        (6, "+.1 < R 1:1(0) win 0", False),
+        (6, "+9 > R. 2:2(0) ack 1 win 500", True),  # its own reset is no answer
+    ],
+)
+def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, answer, told):
+    closing = "\n".join(f"+{2**n} > F. 1:1(0) ack 1 win 500" for n in range(fins))
+    packets = [
+        packet
+        for number in range(2)
+        for packet in scenario(f"{closing}\n{answer}", server=Address(f"198.51.100.{20 + number}", 443))
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    said = connections.sentences(capture)
+    line = f"2 connections from 192.0.2.1 to port 443 of 2 hosts were closed, and no FIN was answered ({2 * fins} FINs)."
+    assert [one.startswith(line) for one in said] == ([True] if told else [])
+    assert connections.failed(capture) == 0
+
+
 @pytest.mark.parametrize(("ports", "scan"), [(14, False), (15, True)])
 def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     packets = []

@@ -36,6 +36,8 @@ _ADVICE: Final = {
     "So a firewall, a filter or a proxy made them: see its rules.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
+    "unclosed": "The other end was gone, or a NAT or firewall had forgotten the idle connection: nothing to mend, unless "
+    "a program needed it. Then keep-alives hold it.",
     "unused": _AT_ONCE,
 }
 """Advice by the kind of failure; `_advice` has better where the capture shows more."""
@@ -152,7 +154,7 @@ _BY_PORT: Final = (*_RACING, "refused")
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
-_WANTED: Final = ("withdrawn", "unused")
+_WANTED: Final = ("withdrawn", "unclosed", "unused")
 """Kinds that an end may have wanted: no count of failures has them."""
 
 

@@ -33,6 +33,7 @@ FAILED: Final = (
     ON_THE_WAY,
     "cut off",
     "unanswered",
+    "unclosed",
     "unused",
 )
 """Kinds of failures, the gravest first."""
@@ -100,7 +101,9 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     so no capture contrives equal ones.
     """
     kinds, clients = block["kind"], block["client"]
-    pairs = hashes(zip(kinds, clients, block["server"], strict=True))
+    # Whichever servers are gone, their client is told once.
+    servers = block["server"].where(kinds != "unclosed", "")
+    pairs = hashes(zip(kinds, clients, servers, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
     return np.stack(
         [
@@ -148,6 +151,7 @@ class Line:
     most_syns: int = 0
     """Most SYNs of one connection."""
     syn_acks: int = 0
+    unanswered_fins: int = 0
     unacknowledged_bytes: int = 0
     at_client: bool = True
     """Whether the capture was taken next to the client of each connection."""
@@ -184,6 +188,7 @@ class Line:
         self.syns += int(rows["syns"].sum())
         self.most_syns = max(self.most_syns, int(rows["syns"].max()))
         self.syn_acks += int(rows["syn_acks"].sum())
+        self.unanswered_fins += int(rows["unanswered_fins"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
         self.at_client &= bool(rows["at_client"].all())
         self.at_server &= bool(rows["at_server"].all())
@@ -232,6 +237,7 @@ class Line:
             ON_THE_WAY: "reset by a device on the way",
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
+            "unclosed": f"closed, and no FIN was answered ({units.number(self.unanswered_fins, 'FIN')})",
             "unused": "reset before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",
         }[kind]

@@ -64,8 +64,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
-    server's ``port``. Those of the table of connections are ``stream``, ``start_ns``, ``end_ns``, ``answered_ns``,
-    ``opening_ns``, ``syns``, ``syn_acks`` and ``unacknowledged_bytes``.
+    server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
+    ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``bare`` is whether its SYN has at most the MSS as an option.
@@ -113,6 +113,7 @@ def _table(
         "opening_ns": life["opening_ns"][rows],
         "syns": life["syns"][rows],
         "syn_acks": life["syn_acks"][rows],
+        "unanswered_fins": life["unanswered_fins"][rows],
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
         "at_client": at_client,
         "at_server": at_server,
@@ -173,6 +174,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     for name, holds in (
         (DONE, reset),
         (LATE, complete & _opened_late(life, both)),
+        ("unclosed", life["unanswered_fins"] > GIVEN_UP),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),

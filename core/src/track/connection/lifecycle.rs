@@ -74,6 +74,8 @@ pub struct Lifecycle {
     /// Time of the first such segment after both SYNs, in ns: an end has the other's SYN.
     opened_ns: Option<i64>,
     fins: [bool; 2],
+    /// Number of FINs of either end since the last segment of the other.
+    unanswered_fins: [u32; 2],
     /// Number of resets, with those that their receiver must ignore.
     resets: u32,
     refused: bool,
@@ -107,6 +109,7 @@ impl Lifecycle {
         time_ns: i64,
         acceptability: impl FnOnce() -> Acceptability,
     ) {
+        self.unanswered_fins[1 - from] = 0;
         if segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) == 0 {
             if !self.sent_non_syn[from] {
                 self.note_non_syn(from, time_ns);
@@ -166,6 +169,7 @@ impl Lifecycle {
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
+            self.unanswered_fins[from] = self.unanswered_fins[from].saturating_add(1);
             if self.reset_by.is_none() {
                 self.closed_by.get_or_insert(by);
             }
@@ -221,6 +225,12 @@ impl Lifecycle {
     #[must_use]
     pub fn closed_by(&self) -> Option<u8> {
         self.closed_by
+    }
+
+    /// Returns the number of FINs of the end that sent most of them since the last segment of the other.
+    #[must_use]
+    pub fn unanswered_fins(&self) -> u32 {
+        self.unanswered_fins[0].max(self.unanswered_fins[1])
     }
 
     /// Returns the number of segments of `end` that the other end answered by a reset, as it knew no such connection.

@@ -272,6 +272,8 @@ packed_row! {
         pub client_bytes: i64,
         /// Payload of the server in bytes, each byte counted once.
         pub server_bytes: i64,
+        /// Number of FINs of one end since the last segment of the other.
+        pub unanswered_fins: i64,
         /// Bytes of both ends that were sent and never acknowledged.
         pub unacknowledged_bytes: i64,
         /// Wait before the last SYN or retransmission that nothing answered, in ns; [`NULL`] where there is none.
@@ -305,6 +307,7 @@ impl Life {
             opening_ns: since_start(lifecycle.opened_ns()),
             client_bytes: client,
             server_bytes: server,
+            unanswered_fins: lifecycle.unanswered_fins().into(),
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
             retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
         }
