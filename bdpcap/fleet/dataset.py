@@ -101,10 +101,15 @@ class Dataset:
         """
         if self.is_remote and not self.url.startswith("http"):
             return {}
-        paths = self.system.glob(posixpath.join(self._root, REPORTS, "capture=*", "part.html"))
+        paths = self._reports()
         if not self.is_remote:
             return {_capture(path): quote(os.path.relpath(path, folder)) for path in paths}
         return {_capture(path): quote(path, safe=":/") for path in paths}
+
+    def _reports(self) -> list[str]:
+        """Return the paths of all reports."""
+        found: list[str] = self.system.glob(posixpath.join(self._root, REPORTS, "capture=*", "part.html"))
+        return found
 
     @contextmanager
     def part(self, name: str) -> Iterator[Part]:
@@ -198,10 +203,14 @@ class Dataset:
             self.system.rm(folder, recursive=True)
 
     def clear(self) -> None:
-        """Delete files that runs left that were stopped: unfinished ones, and those of parts that do not count."""
+        """Delete files that stopped runs left: unfinished ones, and those of parts and captures that do not count."""
         self._remove(posixpath.join(self._root, _UNFINISHED))
         every = {_part(path) for table in (_STATUS, *TABLES) for path in self._found(table)}
-        self._delete(every.difference(self.parts()))
+        parts = self.parts()
+        self._delete(every.difference(parts))
+        reported = {one["capture"] for part in parts.values() for one in part if one["reports"]}
+        for capture in {*map(_capture, self._reports())} - reported:
+            self._remove(self._report(capture))
 
     def _path(self, table: str, name: str) -> str:
         return posixpath.join(self._root, table, name + _ENDS[table == _STATUS])
