@@ -1,8 +1,8 @@
 //! # Standstill
 //! Finds times in which the capture's clock went on while the timestamp clocks of both ends stood still.
 //!
-//! A timestamp clock ticks once a second or more often (RFC 7323 section 5.4). So whoever made such a file changed its
-//! times, or put it together from several.
+//! A timestamp clock ticks once a second or more often (RFC 7323 section 5.4). So the times of such a file were changed,
+//! or a part of its packets is of another time.
 
 /// A time without packets, which both ends are still to confirm.
 #[derive(Debug, Clone, Copy)]
@@ -15,14 +15,14 @@ struct Pause {
 /// The timestamps of both ends of a connection, index 0 being the client.
 #[derive(Debug, Default)]
 pub struct Standstill {
-    /// Time of the latest packet, in ns; `None` before the first.
-    last_ns: Option<i64>,
+    /// Time of the last packet, in ns; 0 before the first, before which no TSval confirms a pause.
+    last_ns: i64,
     /// TSval of each end's last packet.
     tsvals: [Option<u32>; 2],
     pause: Option<Pause>,
-    /// Did a TSval ever change? Some hosts send a constant.
-    ticked: bool,
     total_ns: i64,
+    /// The TSvals of both ends after the first such time. Some hosts send a constant.
+    stood: [Option<u32>; 2],
 }
 
 impl Standstill {
@@ -32,39 +32,46 @@ impl Standstill {
     /// Adds a packet of the end `from`.
     #[inline]
     pub fn add(&mut self, from: usize, tsval: Option<u32>, time_ns: i64) {
-        let passed_ns = time_ns.saturating_sub(self.last_ns.unwrap_or(time_ns));
+        let passed_ns = time_ns.wrapping_sub(self.last_ns);
+        if passed_ns >= Self::LEAST_NS || self.pause.is_some() {
+            self.examine(from, tsval, passed_ns);
+        }
+        self.tsvals[from] = tsval;
+        self.last_ns = time_ns;
+    }
+
+    /// Compares the TSval of the end `from` with that before the pause.
+    #[cold]
+    fn examine(&mut self, from: usize, tsval: Option<u32>, passed_ns: i64) {
         if passed_ns >= Self::LEAST_NS {
             self.pause = Some(Pause {
                 lasted_ns: passed_ns,
                 confirmed: [false; 2],
             });
         }
-        if self.pause.is_some() {
-            self.confirm(from, tsval);
-        }
-        self.ticked |= self.tsvals[from].is_some() && self.tsvals[from] != tsval;
-        self.tsvals[from] = tsval;
-        self.last_ns = self.last_ns.max(Some(time_ns));
-    }
-
-    /// Compares the TSval of the end `from` with that before the pause.
-    #[cold]
-    fn confirm(&mut self, from: usize, tsval: Option<u32>) {
         let Some(pause) = &mut self.pause else { return };
         pause.confirmed[from] = true;
+        let whole = pause.confirmed == [true; 2];
         let stands = tsval.is_some() && self.tsvals[from] == tsval;
-        if stands && pause.confirmed == [true; 2] {
+        if stands && whole {
+            if self.total_ns == 0 {
+                self.stood = self.tsvals;
+            }
             self.total_ns = self.total_ns.saturating_add(pause.lasted_ns);
         }
-        if !stands || pause.confirmed == [true; 2] {
+        if !stands || whole {
             self.pause = None;
         }
     }
 
-    /// Returns the sum of these times, in ns.
+    /// Returns the sum of these times, in ns; 0 unless a TSval changed later.
     #[must_use]
     pub fn total_ns(&self) -> i64 {
-        if self.ticked { self.total_ns } else { 0 }
+        if self.tsvals == self.stood {
+            0
+        } else {
+            self.total_ns
+        }
     }
 }
 
