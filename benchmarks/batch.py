@@ -64,11 +64,13 @@ def read(transfer: Transfer, view: str, change: Change | None = None) -> Piece:
     bins, met, seen = [], [], 0
     for number, flow in enumerate(transfer.flows):
         labels = read_labels(flow.labels)
-        rows = _rows(flow, evidence, flows)
         own = labels[labels["graded"]].drop(columns="graded").assign(flow=number)
-        own = own[~_repairs_the_end(evidence, rows, own)]
         bins.append(own)
-        met.append(_meetings(evidence, rows, own).assign(bin=lambda table, seen=seen: table["bin"] + seen))
+        met.append(
+            _meetings(evidence, _rows(flow, evidence, flows), own).assign(
+                bin=lambda table, seen=seen: table["bin"] + seen
+            )
+        )
         seen += len(own)
     rounds = evidence.rounds
     return Piece(
@@ -92,16 +94,6 @@ def _rows(flow: Flow, evidence: Evidence, flows: dict[str, np.ndarray]) -> np.nd
     same = [sender.startswith(flow.sender) and receiver == flow.receiver for sender, receiver in names]
     rows = np.flatnonzero(np.asarray(same, dtype=bool)[evidence.rounds.flow])
     return rows[np.argsort(evidence.rounds.columns["start_ns"][rows], kind="stable")]
-
-
-def _repairs_the_end(evidence: Evidence, rows: np.ndarray, bins: pd.DataFrame) -> np.ndarray:
-    """Say which bins of `app` lie after the FIN, before data behind it are sent again: label and verdict may differ.
-
-    The kernel counts only that nothing is unsent, and knows of no loss before its timer. `contested` leaves out the rest.
-    """
-    met = _meetings(evidence, rows, bins)
-    places = met["bin"][evidence.loss.behind_fin[met["row"]]]
-    return np.isin(np.arange(len(bins)), places) & (bins["truth"] == "app").to_numpy()
 
 
 def _meetings(evidence: Evidence, rows: np.ndarray, bins: pd.DataFrame) -> pd.DataFrame:

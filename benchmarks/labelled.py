@@ -123,7 +123,7 @@ def contested(bins: pd.DataFrame) -> np.ndarray:
 
     Labs that know the flow's own part of the link's work (`own`) name them: a repair is pending and nothing is unsent;
     an application's window fills the link; slow start into a link that others fill; the link was busy
-    just short of always; a window is shut while others fill the link. `batch.py` leaves out repairs after the FIN.
+    just short of always; a window is shut while others fill the link.
     """
     if "own" not in bins:
         return np.zeros(len(bins), dtype=bool)

@@ -71,7 +71,6 @@ CASES = {
         {
             "waiting for a window": {"window.closed_share": 1},
             "waiting for a timeout": {"loss.outage": True},
-            "a repair after the FIN": {"loss.behind_fin": True},
         },
     ),
     "app-idle": (
@@ -85,7 +84,6 @@ CASES = {
         {
             "waiting for a window": {"window.closed_share": 1},
             "waiting for a timeout": {"loss.outage": True},
-            "a repair after the FIN": {"loss.behind_fin": True},
         },
     ),
     "app-own-time": (

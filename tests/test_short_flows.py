@@ -221,9 +221,9 @@ def test_what_is_repeated_after_the_fin_is_no_new_data():
         +.020 < .  1:1(0) ack 5842   win 16384
         """
     )
-    # No program owes data after its FIN: the rest of the time is the repair's.
-    assert rounds["limit"].tolist() == ["cwnd", "cwnd"]
-    assert rounds["rule"].iloc[-1] == "cwnd-recovery"
+    # No program owes data after its FIN, and the kernel's own account has nothing unsent there.
+    assert rounds["limit"].tolist() == ["cwnd", "idle"]
+    assert rounds["rule"].iloc[-1] == "idle-over"
     assert rounds["retransmits"].tolist() == [0, 1]
 
 

@@ -128,19 +128,6 @@ class Loss(Concept):
         return part
 
     @field("yes")
-    def behind_fin(self) -> Bools:
-        """Had the sender sent its FIN, and was data before it sent again later, which had not all arrived?
-
-        The FIN follows the last data (RFC 9293 section 3.6), so that nothing but a repair takes this time.
-        """
-        rounds = self.rounds
-        again = rounds.retransmitted_bytes
-        behind: Bools = (
-            self.all.writes.finished & (again + rounds.after(again) > 0) & ~self.all.vantage.needless
-        )
-        return behind
-
-    @field("yes")
     def timer_fired(self) -> Bools:
         """Did a retransmission timeout fire in this round or an adjacent one, or does this round follow an outage?"""
         fired = self.rounds.near(self.rounds.timeouts > 0, 1, 1)

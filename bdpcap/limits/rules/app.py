@@ -33,12 +33,9 @@ from bdpcap.limits.rules.common import (
 
 __all__ = ["DETAILS", "RULES"]
 
-HELD_OR_STANDS = any_of(
-    DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), it(Loss.behind_fin), STANDS
-).named(
+HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), STANDS).named(
     "held by something else",
-    "Data were left, but a window, a long message's congestion window, an outage, a repair after the FIN, or a send "
-    "buffer held them.",
+    "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
 )
 OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5, because="more than half")).named(
     "a program's pace",
@@ -94,7 +91,7 @@ RULES: Final = (
             it(Writes.finished),
             all_of(any_of(it(Flight.whole), it(Writes.complete)), it(Loss.none_recent)),
         ),
-        unless=any_of(it(Loss.outage), it(Loss.behind_fin)),
+        unless=it(Loss.outage),
         says="The program had nothing left to send.",
         why="Nothing is sent until the pipe is empty though the sender has the turn. Or the FIN came with "
         "the last data, or one flight held all data, or a whole message that the peer answered.",

@@ -22,7 +22,6 @@ REPAIR = any_of(
         Loss.rounds_since, 1, because="fast retransmit repairs within a round trip: RFC 5681 section 3.2"
     ),
     it(Loss.outage),
-    it(Loss.behind_fin),
 )
 
 WAY_BACK = all_of(
