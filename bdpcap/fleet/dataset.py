@@ -165,17 +165,20 @@ class Dataset:
 
     def forget(self, captures: Collection[str]) -> None:
         """Delete the results of captures."""
-        replaced = []
+        replaced: list[str] = []
+        reported: list[str] = []
         for name, statuses in self.parts().items():
             kept = [one["capture"] not in captures for one in statuses]
             if any(kept) and not all(kept):
                 self._copy(name, statuses, kept)
             if not all(kept):
                 replaced.append(name)
-                for one, stays in zip(statuses, kept, strict=True):
-                    if one["reports"] and not stays:
-                        self._remove(self._report(one["capture"]))
+                reported += [
+                    one["capture"] for one in statuses if one["reports"] and one["capture"] in captures
+                ]
         self._delete(replaced)
+        for capture in reported:  # as long as a part counts, so do the reports of its captures
+            self._remove(self._report(capture))
 
     def _copy(self, name: str, statuses: Sequence[dict[str, Any]], kept: Sequence[bool]) -> None:
         """Write a new part with the captures of another that are kept."""
