@@ -312,7 +312,7 @@ def test_two_limits_that_held_about_as_long_are_both_named():
 
 
 def test_an_undecided_flow_says_that_its_window_was_shut():
-    # The data before the acknowledgments are not in the capture.
+    # The data before the acknowledgments are not in the capture, and were not in flight as it began.
     capture = bdpcap.analyze(
         io.BytesIO(
             pcap(
@@ -320,7 +320,7 @@ def test_an_undecided_flow_says_that_its_window_was_shut():
     0     > .  1:1(0) ack 1    win 8760
     +.001 > .  1:1(0) ack 4381 win 4380
     +.001 > .  1:1(0) ack 8761 win 0
-    +.010 > .  1:1(0) ack 8761 win 64240
+    +1.5  > .  1:1(0) ack 8761 win 64240
     +.001 < .  8761:10221(1460)  ack 1 win 64512
     +.001 < .  10221:11681(1460) ack 1 win 64512
     """)

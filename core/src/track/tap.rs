@@ -134,8 +134,8 @@ impl Tap {
     /// Packets from several queues of one host may be captured out of order by up to this, ns (Linux
     /// `net.core.netdev_budget_usecs`: 2 ms). A retransmission hardly ever follows its acknowledgment so closely.
     const CAPTURE_REORDER_NS: i64 = 2_000_000;
-    /// Longest time for which data may be in flight, ns: a sender retransmits them after 1 s, while it knows no RTT (RFC
-    /// 6298 section 2.1).
+    /// Longest time for which data may be in flight, ns. While no RTT is known, a sender retransmits after 1 s (RFC 6298
+    /// section 2.1).
     const IN_FLIGHT_NS: i64 = 1_000_000_000;
     /// Reordering timeout while no RTT is known, ns: 3 ms, as in Wireshark.
     const DEFAULT_REORDER_NS: i64 = 3_000_000;
@@ -431,8 +431,8 @@ impl Tap {
         self.acked_unseen.add(start, end);
     }
 
-    /// Returns how many bytes of `una..ack`, all of which is acknowledged now, were in flight as the capture began, and
-    /// how many others were not captured.
+    /// Returns two numbers of bytes of `una..ack`, which are acknowledged now and not captured: those in flight as the
+    /// capture began, and the others.
     #[inline]
     fn unseen_between(&mut self, una: i64, ack: i64, time_ns: i64) -> (i64, i64) {
         if self.holes.is_empty() {
