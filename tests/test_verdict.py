@@ -264,24 +264,6 @@ def test_equal_verdicts_between_the_same_hosts_are_one(tmp_path):
     assert group.same in " ".join(report.text(capture).split())
 
 
-def test_a_flow_that_nothing_answered_is_not_like_one_with_answers(tmp_path):
-    # The last connection is an answer alone.
-    alone = "\n".join(line for line in SHORT.replace("121", "1").splitlines() if "(120)" not in line)
-    packets = [
-        replace(packet, time_ns=packet.time_ns + number * 50_000_000)
-        for number, text in enumerate((SHORT, SHORT, alone))
-        for packet in scenario(text, client=replace(CLIENT, port=40_000 + number))
-    ]
-    path = tmp_path / "one_way.pcap"
-    path.write_bytes(pcap(sorted(packets, key=lambda packet: packet.time_ns)))
-    capture = bdpcap.analyze(path)
-    assert len(capture.flows) == 5
-    # Even with the same limit for the same reason.
-    equal = ranking.standing(capture).assign(limit="app", detail="idle", lost_ns=0)
-    together = [sorted(own["stream"]) for own in ranking.alike(equal) if not own["to_server"].any()]
-    assert sorted(together) == [[0, 1], [2]]
-
-
 def test_two_directions_of_a_stream_are_two(tmp_path):
     capture = short_flows(tmp_path / "one.pcap", 1)
     assert [(group.flow.sender, group.to_server) for group in ranking.groups(capture)] == [

@@ -176,7 +176,6 @@ def standing(capture: Capture) -> pd.DataFrame:
             "limit": named["limit"],
             "detail": details[flows.index][large],
             "to_server": _to_server(capture, flows),
-            "both_ways": capture.flows["stream"].duplicated(keep=False)[flows.index],
         },
         index=flows.index,
     )
@@ -197,9 +196,7 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     # One entry for hosts, not for ports: the remedy is the same. Undecided flows of all hosts need another capture.
     decided = flows["limit"] != "unknown"
     server, client = (names.where(decided, "") for names in (server.str.rpartition(":")[0], client))
-    # A flow that nothing answered has no exchanges, whatever its limit.
-    both_ways = flows["both_ways"] & decided
-    keys = [server, client, to_server & decided, flows["limit"], flows["detail"], both_ways]
+    keys = [server, client, to_server & decided, flows["limit"], flows["detail"]]
     group = flows.groupby(keys, sort=False, dropna=False).ngroup()
     return [flows[group == place] for place in _varied(flows[~group.duplicated()])]
 
