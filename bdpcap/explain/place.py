@@ -14,6 +14,8 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bdpcap.capture import Capture
 
 __all__ = ["captured", "of_connections", "on_router", "own", "shown_by"]
@@ -58,8 +60,13 @@ def _largest(capture: Capture) -> np.ndarray:
 def _machines(capture: Capture, rows: np.ndarray) -> list[str]:
     """Return the host on which both ends run for each connection of some rows of carriers; empty if there are two."""
     streams = capture._contents.streams.carriers["stream"][rows].astype(np.int64)
+    return [one if on_one_machine(one, two) else "" for one, two in _ends(capture, streams)]
+
+
+def _ends(capture: Capture, streams: np.ndarray) -> Iterator[tuple[str, str]]:
+    """Return both hosts of each connection."""
     own, other = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
-    return [one if on_one_machine(one, two) else "" for one, two in zip(own, other, strict=True)]
+    return zip(own, other, strict=True)
 
 
 class _Where(NamedTuple):
@@ -152,8 +159,7 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
 
 def _of_host(capture: Capture, streams: np.ndarray, name: str) -> int:
     """Return how many of some connections are a host's: next to it, all of its connections are captured next to it."""
-    ends = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
-    return sum(name in pair for pair in zip(*ends, strict=True))
+    return sum(name in ends for ends in _ends(capture, streams))
 
 
 def _of_all(count: int, connections: int) -> str:
@@ -202,10 +208,10 @@ def _own_host(capture: Capture, rows: np.ndarray) -> str:
         return ""
     flows = capture._contents.streams.carriers
     streams = flows["stream"][rows].astype(np.int64)
-    both = [list(map(host, capture._contents.streams.endpoints(2 * streams + end))) for end in (0, 1)]
     carried: Counter[str] = Counter()
     count = 0
-    for ends, payload in zip(zip(*both, strict=True), flows["payload_bytes"][rows].tolist(), strict=True):
+    carried_bytes = flows["payload_bytes"][rows].tolist()
+    for ends, payload in zip(_ends(capture, streams), carried_bytes, strict=True):
         own = addresses.intersection(ends)
         count += bool(own)
         carried.update(dict.fromkeys(own, payload))

@@ -9,6 +9,7 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.report import failures
 from bdpcap.report.failures import FIRST_TIMEOUT_NS, LATE
+from bdpcap.report.ranking import KEEP_ALIVE_BYTES
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -25,8 +26,6 @@ TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
 MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
-_SINGLE_BYTE: Final = 1
-"""Payload of a keep-alive, at most (RFC 9293 section 3.8.4)."""
 
 
 class _Stall(NamedTuple):
@@ -75,7 +74,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     )
     least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, FIRST_TIMEOUT_NS))
-    waited &= rows["payload_bytes"] > _SINGLE_BYTE
+    waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
     found = np.flatnonzero(waited)
     if len(found) > MOST:

@@ -17,6 +17,7 @@ from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
+    KEEP_ALIVE_BYTES,
     LEAST_SHARE,
     LOSING,
     bulk,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 _ASKED: Final = 3
 """Flows not shown that are asked for a limit to lift, those that lost most time first; a choice."""
-
-_KEEP_ALIVE_BYTES: Final = 1
-"""Payload of a keep-alive, at most (RFC 9293 section 3.8.4)."""
 
 _NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
 """Shares of the limits that are no program's, or its host's."""
@@ -211,7 +209,7 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
 def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     """Return a sentence on the flow that lost most time; empty unless it lost `least_ns`, and there is a place to act."""
     # Without an acknowledgment, nothing shows how long data waited. A single byte may be a keep-alive's.
-    lost = lost_ns(flows[flows["longest_stall_ns"].notna() & (flows["payload_bytes"] > _KEEP_ALIVE_BYTES)])
+    lost = lost_ns(flows[flows["longest_stall_ns"].notna() & (flows["payload_bytes"] > KEEP_ALIVE_BYTES)])
     longest = lost[lost >= least_ns].nlargest(_ASKED)
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.

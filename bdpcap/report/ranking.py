@@ -28,6 +28,9 @@ _NAMED: Final = 8
 LEAST_SHARE: Final = 0.01
 """Minimum share of all bytes, and of the largest importance, for a place on the first page; see `groups`."""
 
+KEEP_ALIVE_BYTES: Final = 1
+"""Payload of a keep-alive, at most (RFC 9293 section 3.8.4)."""
+
 LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 """Limits whose time counts as lost: another setting, or a path without losses, would lift them."""
 
