@@ -392,29 +392,31 @@ impl Rounds {
     /// Counts bytes as captured that were counted as unseen, in the rounds in which they were; rounds that were handed
     /// over keep theirs.
     pub fn captured_late(&mut self, bytes: i64) {
-        let mut left = bytes;
-        let pending = self.pending.iter_mut().rev();
-        for open in std::iter::once(&mut self.current).chain(pending) {
-            let row = &mut open.row;
-            let late = left.min(row.unseen_bytes);
-            row.unseen_bytes -= late;
+        let left = self.take_unseen(bytes, |row, late| {
             row.acked_bytes += late;
             row.delivered_bytes += late;
-            left -= late;
-        }
+        });
         self.current.row.acked_bytes += left;
         self.current.row.delivered_bytes += left;
     }
 
     /// Counts bytes no longer as unseen, since they were sent before the capture; rounds that were handed over keep theirs.
     pub fn sent_before(&mut self, bytes: i64) {
+        self.take_unseen(bytes, |_, _| ());
+    }
+
+    /// Takes bytes from those that count as unseen, of the newest rounds first, and hands each round its part to `counted`.
+    /// Returns the bytes that are left.
+    fn take_unseen(&mut self, bytes: i64, counted: impl Fn(&mut Round, i64)) -> i64 {
         let mut left = bytes;
         let pending = self.pending.iter_mut().rev();
         for open in std::iter::once(&mut self.current).chain(pending) {
-            let before = left.min(open.row.unseen_bytes);
-            open.row.unseen_bytes -= before;
-            left -= before;
+            let part = left.min(open.row.unseen_bytes);
+            open.row.unseen_bytes -= part;
+            counted(&mut open.row, part);
+            left -= part;
         }
+        left
     }
 
     /// Counts the time in which the writer was blocked before a send, if it was.
