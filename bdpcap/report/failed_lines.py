@@ -101,7 +101,7 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     so no capture contrives equal ones.
     """
     kinds, clients = block["kind"], block["client"]
-    # Whichever servers are gone, their client is told once.
+    # Whichever servers are gone, one line names their client.
     servers = block["server"].where(kinds != "unclosed", "")
     pairs = hashes(zip(kinds, clients, servers, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
