@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from packets import Packet
 
-FIN, SYN, RST, ACK = 1, 2, 4, 16
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 LARGEST_SCALE = 14  # RFC 7323 section 2.3
 LARGEST_UNSCALED = 65535
 COPY_NS = 1_000_000  # two captures of one packet lie this close together
@@ -440,6 +440,10 @@ def is_piece(segment: Segment, whole: Segment) -> bool:
 def sent_kind(stream: Stream, flow: Flow, segment: Segment, sequence: int) -> str | None:
     """Name a segment for the flow that it belongs to; None if it sends nothing."""
     end = sequence + segment.occupies
+    if flow.nxt is None and segment.length == 1 and not segment.flags & (SYN | FIN | RST | PSH):
+        # RFC 9293 section 3.9.1.2: the last byte of a write has PSH, so this octet is garbage below SND.NXT.
+        flow.start = flow.nxt = flow.una = end
+        return "keep-alive"
     if flow.nxt is None and (segment.occupies or segment.has(RST)):
         flow.start = flow.nxt = sequence
     idle = flow.nxt is not None and flow.una is not None and flow.una >= flow.nxt

@@ -620,8 +620,8 @@ def test_a_reset_of_the_end_that_was_done_is_no_failure(dialogue, failed):
 
 def test_a_receiver_that_knows_no_such_connection_answers_by_resets():
     # RFC 9293 section 3.10.7.1: the reset has the number that the segment acknowledges, and no acknowledgment.
-    keep_alives = "\n".join(f"{45 * n} > . 1:2(1) ack 1 win 502\n+.02 < R 1:1(0) win 0" for n in range(4))
-    flow = analyzed(keep_alives).flow(0)
+    letters = "\n".join(f"{45 * n} > P. 1:2(1) ack 1 win 502\n+.02 < R 1:1(0) win 0" for n in range(4))
+    flow = analyzed(letters).flow(0)
     assert flow.verdict == (
         "Answered by resets: 198.51.100.2 knows no such connection: of 4 packets it answered 4 with resets, and it "
         "acknowledged none."

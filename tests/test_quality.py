@@ -520,6 +520,20 @@ def test_a_keep_alive_with_a_byte_of_garbage_is_no_payload():
     assert seen.capture.flows.empty
 
 
+@pytest.mark.parametrize(("first", "kinds"), [(".", ["keep-alive", "keep-alive"]), ("P.", ["data", "keep-alive"])])
+def test_a_first_byte_that_ends_no_write_is_a_keep_alive(first, kinds):
+    # RFC 9293 section 3.9.1.2: what a program writes ends with PSH.
+    dialogue = f"""
+    0 > {first} 500:501(1) ack 1 win 502
+    +.020 < . 1:1(0) ack 501 win 500
+    +60 > . 500:501(1) ack 1 win 502
+    +.020 < . 1:1(0) ack 501 win 500
+    """
+    seen = observe(scenario(dialogue))
+    assert [row.kind for row in seen.sent(CLIENT)] == kinds
+    assert seen.capture.flows["payload_bytes"].tolist() == [1] * (first == "P.")
+
+
 def test_the_text_of_a_reset_is_no_payload():
     # RFC 1122 section 4.2.2.12: a reset may carry its reason as text.
     dialogue = f"""{HANDSHAKE}

@@ -248,7 +248,12 @@ impl Tap {
         let control = i64::from(flags.has(Flags::SYN)) + i64::from(flags.has(Flags::FIN));
         let end = sequence + length + control;
         if self.snd_nxt == NULL {
-            (self.snd_nxt, self.first) = (sequence, sequence);
+            let mut next = sequence;
+            if probe.is_some() {
+                // A keep-alive repeats the last byte of what was sent and acknowledged before the capture.
+                (next, self.snd_una) = (end, end);
+            }
+            (self.snd_nxt, self.first) = (next, next);
             self.first_ns = observed.at.time_ns;
         }
         let whole = |kind| Arrival {
@@ -378,16 +383,22 @@ impl Tap {
     ///
     /// A probe has at most one byte, and nothing is outstanding. It begins at the byte below SND.NXT, or at SND.NXT
     /// while the window is closed. `window_open` is false where the receiver's window is known to be closed.
+    ///
+    /// A first captured segment of one byte without PSH is a keep-alive, too: the byte ends no write (RFC 9293 section
+    /// 3.9.1.2), and more would have filled the segment.
     #[must_use]
     #[inline]
     pub fn probe(&self, observed: &ObservedSegment<'_>, window_open: bool) -> Option<Kind> {
         let segment = observed.segment;
         let control = Flags::SYN | Flags::FIN | Flags::RST;
-        if segment.payload_bytes > 1
-            || segment.flags.0 & control != 0
-            || self.snd_nxt == NULL
-            || self.snd_una < self.snd_nxt
-        {
+        if segment.payload_bytes > 1 || segment.flags.0 & control != 0 {
+            return None;
+        }
+        if self.snd_nxt == NULL {
+            let lone = segment.payload_bytes == 1 && !segment.flags.has(Flags::PSH);
+            return lone.then_some(Kind::KeepAlive);
+        }
+        if self.snd_una < self.snd_nxt {
             return None;
         }
         match (self.is_probe_sequence(observed.sequence), window_open) {
