@@ -103,6 +103,12 @@ def test_failed_connections_are_no_capture_without_a_need_to_mend():
         assert headline.summary(capture, ranking.groups(capture)).endswith(said)
 
 
+def test_what_failed_stands_before_flows_that_need_no_mending():
+    lost = scenario(UNANSWERED, client=Address(CLIENT.host, CLIENT.port + 1))
+    shown = report.text(bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE + TRANSFER) + lost))))
+    assert shown.index("CONNECTIONS THAT FAILED") < shown.index("WHAT TO DO\n  Nothing to mend")
+
+
 # the natures of flows
 
 

@@ -264,6 +264,21 @@ def test_a_port_that_answered_other_connections_drops_none():
     )
 
 
+@pytest.mark.parametrize(
+    ("syns", "start_s", "by_chance"),
+    [
+        (3, 102.5, False),
+        (2, 100.5, True),
+        (3, 120, True),
+    ],  # another connection opens meanwhile, or long after
+)
+def test_a_connection_that_loses_every_syn_while_others_open_is_no_chance(syns, start_s, by_chance):
+    failing = "100 > S 0:0(0) win 64240\n" + "+1.5 > S 0:0(0) win 64240\n" * (syns - 1)
+    (line,) = failed(failing, "", start_s, port=SERVER.port)
+    assert ("The port answered other connections: the SYNs or their answers were lost." in line) == by_chance
+    assert ("so this is no loss by chance" in line) != by_chance
+
+
 @pytest.mark.parametrize(("end_s", "gave_up"), [(104, True), (102, False)])
 def test_a_client_that_sends_no_second_syn_gave_up(end_s, gave_up):
     (line,) = failed("100 > S 0:0(0) win 64240", "", 0, end_s)

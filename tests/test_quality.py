@@ -520,7 +520,9 @@ def test_a_keep_alive_with_a_byte_of_garbage_is_no_payload():
     assert seen.capture.flows.empty
 
 
-@pytest.mark.parametrize(("first", "kinds"), [(".", ["keep-alive", "keep-alive"]), ("P.", ["data", "keep-alive"])])
+@pytest.mark.parametrize(
+    ("first", "kinds"), [(".", ["keep-alive", "keep-alive"]), ("P.", ["data", "keep-alive"])]
+)
 def test_a_first_byte_that_ends_no_write_is_a_keep_alive(first, kinds):
     # RFC 9293 section 3.9.1.2: what a program writes ends with PSH.
     dialogue = f"""

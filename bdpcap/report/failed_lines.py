@@ -150,6 +150,8 @@ class Line:
     syns: int = 0
     most_syns: int = 0
     """Most SYNs of one connection."""
+    least_syns: int = sys.maxsize
+    """Fewest SYNs of one connection."""
     syn_acks: int = 0
     unanswered_fins: int = 0
     unacknowledged_bytes: int = 0
@@ -187,6 +189,7 @@ class Line:
         self.connections += len(rows)
         self.syns += int(rows["syns"].sum())
         self.most_syns = max(self.most_syns, int(rows["syns"].max()))
+        self.least_syns = min(self.least_syns, int(rows["syns"].min()))
         self.syn_acks += int(rows["syn_acks"].sum())
         self.unanswered_fins += int(rows["unanswered_fins"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())

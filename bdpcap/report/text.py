@@ -87,9 +87,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     ]
     windows = [line for group in shown for line in _window(group.flow, several=several)]
 
-    def first(doubts: int | None, commands: int | None, brief: bool) -> list[Part]:
+    def first(doubts: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
         body = _verdicts(capture, groups, entries, brief=brief)
-        return [*head, *_doubts(capture, doubts), *body, *windows, *_actions(shown, commands)]
+        return spelt([*head, *_doubts(capture, doubts), *body, *windows]), spelt(_actions(shown, commands))
 
     udp = _section("UDP", partial(_datagrams, capture))
 
@@ -109,19 +109,23 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        return _joined(spelt([*first(None, None, False), *failed(None), *account, *why, *seen, *about]))
+        made, actions = first(None, None, False)
+        return _joined([*made, *actions, *spelt([*failed(None), *account, *why, *seen, *about])])
     last = spelt([(None, ""), ("", _more(shown))])
-    choices = [spelt(first(*most)) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
-    made = next((one for one in choices if len(one) + len(last) <= LINES), choices[-1])
+    choices = [first(*most) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
+    made, actions = next((one for one in choices if sum(map(len, one)) + len(last) <= LINES), choices[-1])
     # Statistics of the host were given by the user, so they do not count.
     failures = [spelt(failed(most)) for most in (_FAILED, 1, 0)]
-    room = LINES - len(made) - len(last) if len(groups) == 1 else len(failures[0]) + len(spelt(seen))
-    parts = []
-    for choice in (failures, [spelt(seen)]):
-        fitting = next((one for one in choice if len(one) <= room), [])
-        parts += fitting
-        room -= len(fitting)
-    return _joined([*made, *spelt(account), *parts, *last])
+    filters = spelt(seen)
+    room = (
+        LINES - len(made) - len(actions) - len(last) if len(groups) == 1 else len(failures[0]) + len(filters)
+    )
+    failures_shown = next((one for one in failures if len(one) <= room), [])
+    filters_shown = filters if len(filters) <= room - len(failures_shown) else []
+    # Where nothing is to be mended in a flow, what failed comes first.
+    mended = any(ranking.has_place(one.flow) for one in shown)
+    order = (actions, spelt(account), failures_shown) if mended else (failures_shown, actions, spelt(account))
+    return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 
 
 def _more(shown: list[Group]) -> str:

@@ -384,8 +384,8 @@ impl Tap {
     /// A probe has at most one byte, and nothing is outstanding. It begins at the byte below SND.NXT, or at SND.NXT
     /// while the window is closed. `window_open` is false where the receiver's window is known to be closed.
     ///
-    /// A first captured segment of one byte without PSH is a keep-alive, too: the byte ends no write (RFC 9293 section
-    /// 3.9.1.2), and more would have filled the segment.
+    /// A first captured segment of one byte without PSH is a keep-alive, too. The byte ends no write (RFC 9293 section
+    /// 3.9.1.2), and a longer write would have filled the segment.
     #[must_use]
     #[inline]
     pub fn probe(&self, observed: &ObservedSegment<'_>, window_open: bool) -> Option<Kind> {
