@@ -417,3 +417,37 @@ def test_copies_that_had_no_need_are_no_hold_of_a_short_transfer(again, arrived,
     )
     flow.rtts["detail"] = "recovery"
     assert short.NATURE.holds(flow) != held
+
+
+@pytest.mark.parametrize(
+    ("last", "after", "cut_off"),
+    [
+        (1460, "", True),
+        # A short segment, a FIN, or a round trip without more data: the answer was whole.
+        (700, "", False),
+        (1460, "+.0001 < F. {end}:{end}(0) ack 101 win 512", False),
+        (1460, "+.5 > . 101:101(0) ack {end} win 502", False),
+        # Data after the next request are another transfer, and not the most of this flow.
+        (1460, "+.5 > P. 101:201(100) ack {end} win 502\n+.1 < . {end}:{more}(1460) ack 201 win 512", False),
+    ],
+)
+def test_a_transfer_that_the_end_of_the_capture_cuts_off_is_no_short_one(last, after, cut_off):
+    """Next to the client, ten segments of an answer and then twenty follow a request over a round trip of 100 ms."""
+    lines = [
+        "0    > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
+        "+.1  < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
+        "+0   > .  1:1(0) ack 1 win 502",
+        "+0   > P. 1:101(100) ack 1 win 502",
+    ]
+    end = 1
+    for flight in (10, 20):
+        for number in range(flight):
+            size = last if (flight, number) == (20, 19) else 1460
+            lines.append(f"+{'.0001' if number else '.1'} < . {end}:{end + size}({size}) ack 101 win 512")
+            end += size
+            lines.append(f"+0 > . 101:101(0) ack {end} win 502")
+    flow = analysed("\n".join([*lines, after.format(end=end, more=end + 1460)])).flow(0, str(SERVER))
+    said = " ".join([screen.head(flow), *screen.sentences(flow)])
+    assert said.startswith("a transfer that the capture cuts off") == cut_off
+    assert ("The capture ends within the transfer" in said) == cut_off
+    assert flow.remedy.words.startswith("Capture the whole transfer" if cut_off else "Nothing to mend")

@@ -37,7 +37,7 @@ __all__ = ["HIDDEN", "Classification"]
 
 BLOCK: Final = 1 << 13
 """Number of rounds after which a block of whole streams ends: enough for numpy, few enough for the CPU's cache."""
-HIDDEN: Final = ("first_frame", "last_frame", "length_ns", "empty_ns")
+HIDDEN: Final = ("first_frame", "last_frame", "length_ns", "empty_ns", "short_segments")
 """The core's columns about rounds that no table shows, but sentences and display filters need."""
 DIRECTIONS: Final = 2
 """Rows per stream among the directions."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import (
+    cut_off,
     disowned,
     farewell,
     half,
@@ -61,6 +62,7 @@ _ALL: Final = (
     LOSSES,
     STOPPED,
     FAREWELL,
+    cut_off.NATURE,
     SLOW_START,
     TIMER,
     *MUTUAL,
