@@ -120,7 +120,7 @@ def shown(packets):
     return bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
 
 
-def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001):
+def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001, port=40_000):
     """A virtual machine whose host ends TCP: it asks the server, answers the SYN with an MSS only, and then at once."""
     dialogue = f"""
     0     > S  0:0(0) win 64240 <mss 1460,wscale 7>
@@ -130,8 +130,10 @@ def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001
     +{answer:.4f} < . 1:1(0) ack 201 win 65535
     +.025 < P. 1:1461(1460) ack 201 win 65535
     +0    > .  201:201(0) ack 1461 win 64240
+    +.001 > P. 201:401(200) ack 1461 win 64240
+    +{answer:.4f} < . 1461:1461(0) ack 401 win 65535
     """
-    return scenario(dialogue, client=Address(client, 40_000), server=Address(server, 443))
+    return scenario(dialogue, client=Address(client, port), server=Address(server, 443))
 
 
 def through_a_tunnel(kind=3, code=4):
@@ -255,6 +257,27 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
 def test_a_server_on_the_internet_is_no_proxy(other):
     assert Code.PROXY in codes(shown(through_proxy()))
     assert Code.PROXY not in codes(shown(through_proxy(**other)))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "held"),
+    [
+        pytest.param({}, {}, True, id="the gateway of the same host"),
+        pytest.param({}, None, False, id="no SYN shows a gateway"),
+        pytest.param({}, {"client": "10.0.2.16"}, False, id="another host's gateway"),
+        pytest.param({}, {"option": ",wscale 7"}, False, id="another connection scales windows"),
+        pytest.param({"answer": 0.02}, {}, False, id="data take 20 ms"),
+    ],
+)
+def test_a_gateway_that_one_connection_shows_is_that_of_others_without_their_syns(own, other, held):
+    packets = through_proxy(port=40_001, server="9.9.9.9", **own)[3:]
+    found = codes(shown(packets if other is None else packets + through_proxy(**other)))
+    assert (Code.PROXY in found) == held
+    if held:
+        told = found[Code.PROXY]
+        # The client's data were acknowledged after 0.1 ms; its own acknowledgments left at once.
+        assert told.values["rtt_ns"] == 100_000
+        assert told.evidence.endswith("of another connection of the same host")
 
 
 def test_an_mss_that_was_lowered_on_the_way_is_told_with_the_one_before():

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import remedies
-from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.gateways import gateway
 from bdpcap.explain.solver import Exactness
-from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -19,9 +17,6 @@ __all__ = ["explains", "incomplete"]
 
 MISSED: Final = 1 / 3
 """Share of missing data from which no setting is named. At 1/3, half as much is missing as was captured."""
-
-_NEAR_NS: Final = 1_000_000
-"""Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
 
 _USUAL_MSS: Final = 1460
 """MSS of Ethernet with IPv4."""
@@ -118,30 +113,19 @@ def _delay(flow: Flow) -> Finding | None:
 
 def _proxy(flow: Flow) -> Finding | None:
     """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
-    ends = {
-        flow.sender: flow._counts,
-        flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
-    }
-    public = [name for name in ends if is_public(host(name))]
-    times_ns = [one["rtt_min_ns"] for one in ends.values() if one["rtt_min_ns"] is not None]
-    if (
-        len(public) != 1
-        or not all(one["ttl"] in INITIAL_TTLS for one in ends.values())
-        or not times_ns
-        or min(times_ns) >= _NEAR_NS
-        or flow.summary["window_scale_source"] != UNSCALED
-    ):
+    found = gateway(flow)
+    if found is None:
         return None
-    address, ttl = host(public[0]), ends[public[0]]["ttl"]
     return Finding(
         code=Code.PROXY,
-        sentence=f"The packets of {address} passed no router (TTL {ttl}), and data took {units.duration(min(times_ns))} "
-        "to it and back: not the Internet path.",
+        sentence=f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took "
+        f"{units.duration(found.rtt_ns)} to it and back: not the Internet path.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy="Capture there, on its interface to the network: only there is the path seen. A virtual machine's NAT is "
         "the machine that runs it.",
-        evidence="TTL of both ends, round trip of data, and a SYN without window scale",
-        values={"rtt_ns": int(min(times_ns)), "ttl": int(ttl)},
+        evidence="TTL of both ends, round trip of data, and a SYN without window scale"
+        f"{'' if found.own_syn else ' of another connection of the same host'}",
+        values={"rtt_ns": found.rtt_ns, "ttl": found.ttl},
         source="RFC 791 section 3.2; RFC 3135 section 2",
     )
