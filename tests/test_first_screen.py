@@ -240,6 +240,32 @@ def test_what_a_server_sends_later_makes_no_slow_answers():
     assert "server's own log" not in flow.remedy.words
 
 
+@pytest.mark.parametrize(("server", "relayed"), [("8.8.8.8", True), ("10.0.2.2", False)])
+def test_a_server_behind_a_gateway_is_not_charged_with_the_path_to_it(server, relayed):
+    # A NAT acknowledges each request after 0.1 ms, and passes the answer on 200 ms later.
+    opening = """
+        0   > S  0:0(0)       win 64240 <mss 1460>
+        +.1 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+        +0  > .  1:1(0) ack 1 win 64240
+    """
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 64240\n"
+        f"+.0001 < . {1 + 200 * n}:{1 + 200 * n}(0) ack {101 + 100 * n} win 65535\n"
+        f"+.2 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 65535\n"
+        f"+0 > . {101 + 100 * n}:{101 + 100 * n}(0) ack {201 + 200 * n} win 64240\n"
+        for n in range(12)
+    )
+    ends = {"client": Address("10.0.2.15", 40_000), "server": Address(server, 443)}
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(opening + asks, **ends)))).flow(0)
+    said = screen.sentences(flow)[0]
+    (found,) = (one.sentence for one in flow.findings if one.code == "request-response")
+    for words in (said, found):
+        assert ("the way to it behind a NAT or proxy" in words) == relayed
+    assert ("of it by the server" in said) != relayed
+    assert flow.remedy.where == ("the NAT or proxy next to 10.0.2.15" if relayed else "the server, 10.0.2.2")
+    assert ("log" in flow.remedy.words) != relayed
+
+
 def test_pushes_after_answers_blame_no_server():
     # An answer after 90 ms, and 5 s later news that no request asked for; the client asks again at once.
     asks = "".join(

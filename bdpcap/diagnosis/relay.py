@@ -34,7 +34,8 @@ def relayed(flow: Flow) -> Finding | None:
 
 def place(flow: Flow) -> str:
     """Return the NAT or proxy, by the host that it is next to."""
-    return f"the NAT or proxy next to {host(flow.receiver)}"
+    far, near = host(flow.sender), host(flow.receiver)
+    return f"the NAT or proxy next to {near if is_public(far) else far}"
 
 
 @once

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import _core
+from bdpcap.explain.gateways import gateway
 from bdpcap.tables.exchanges import round_trips
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,6 +91,8 @@ class Shares:
     """Times that the server sent again after an answer, without another request."""
     sent_on: int
     """Exchanges in which the client sent more while it waited: see `sent_on`."""
+    relayed: bool
+    """Whether a NAT or proxy ends TCP before the server, whose time then holds the way from there to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,13 @@ def shares(flow: Flow) -> Shares | None:
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
         news=_news(flow.exchanges),
         sent_on=int(sent_on(flow).sum()),
+        relayed=_is_relayed(flow),
     )
+
+
+def _is_relayed(flow: Flow) -> bool:
+    found = gateway(flow)
+    return found is not None and found.address == host(flow.receiver if flow.is_from_client else flow.sender)
 
 
 def _typical(table: pd.DataFrame) -> Typical:

@@ -16,7 +16,13 @@ from bdpcap.words.endpoints import host, is_public
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
 
-__all__ = ["Gateway", "gateway"]
+__all__ = ["REMEDY", "Gateway", "gateway"]
+
+REMEDY: Final = (
+    "Capture there, on its interface to the network: only there is the path seen. A virtual machine's NAT is the machine "
+    "that runs it."
+)
+"""Advice on a flow that waits for a gateway or for what lies behind it."""
 
 _NEAR_NS: Final = 1_000_000
 """Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
@@ -38,9 +44,9 @@ class Gateway(NamedTuple):
 def gateway(flow: Flow) -> Gateway | None:
     """Return the NAT or proxy that ends the TCP of a flow's public end near its private one; None without its signs.
 
-    The packets of both ends passed no router, the private end's data take less than a millisecond there and back, and the
-    windows are not scaled. Without the SYNs in the capture, the scale is unknown. Then other connections of the private
-    host show it: its packets to public hosts go through one gateway, which has one TTL.
+    The packets of both ends passed no router, and the windows are not scaled. The private end's data take less than a
+    millisecond there and back. Without the SYNs in the capture, the scale is unknown. Then other connections of the
+    private host show it: its packets to public hosts go through one gateway, which has one TTL.
     """
     ends = {
         flow.sender: flow._counts,

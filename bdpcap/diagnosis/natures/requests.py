@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import again
+from bdpcap.diagnosis import again, relay
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.explain.exchange_shares import sent_on, trip_ns
@@ -128,7 +128,8 @@ def _typical(flow: Flow, shares: Shares) -> str:
     if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
-        share = f"{units.duration(typical.server_ns)} of it by the server"
+        by = f"for {requests.BEHIND}" if shares.relayed else "by the server"
+        share = f"{units.duration(typical.server_ns)} of it {by}"
     elif rtt_ns is not None and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
         least_ns = min(rtt_ns, took_ns)
@@ -160,7 +161,9 @@ def _sum(flow: Flow, shares: Shares) -> str:
     who = {
         "network": "Round trips and transfer",
         "client": "Pauses of the client",
-        "server": "The server's answers",
+        "server": "The server, and the way to it behind a NAT or proxy,"
+        if shares.relayed
+        else "The server's answers",
     }
     times = "once" if shares.news == 1 else f"{units.count(shares.news)} times"
     news = f" The server also sent unasked, {times}." if side == "server" and shares.news else ""
@@ -222,6 +225,8 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
         return path
     if said := _nothing_to_mend(client, server, side, shares):
         return "", said
+    if side == "server" and shares.relayed:
+        return relay.place(flow), requests.advice(shares, side)
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     return where, requests.advice(shares, side)
 
@@ -236,7 +241,8 @@ def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str
         return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
     taken_ns = shares.parts[side] * shares.lasting_ns
     if side == "server" and taken_ns < NOTICED_NS:
-        return f"Nothing to mend: all answers of the server took {units.duration(taken_ns)}."
+        whose = "" if shares.relayed else " of the server"
+        return f"Nothing to mend: all answers{whose} took {units.duration(taken_ns)}."
     return requests.advice(shares, side) if side == "server" and shares.news else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain import gateways
 from bdpcap.explain.exchange_shares import Held, Shares, shares, slowest
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -12,7 +13,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "sent_on", "told"]
+__all__ = ["BEHIND", "EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "sent_on", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -38,6 +39,9 @@ _REMEDY: Final = {
     "client": "Look at what the client does between a response and its next request.",
 }
 """Advice by the side that took most of the time."""
+
+BEHIND: Final = "the server and the way to it behind a NAT or proxy"
+"""Words for the server where a NAT or proxy ends TCP before it: a wait there may be for either."""
 
 _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
@@ -89,6 +93,8 @@ def advice(found: Shares, side: str) -> str:
             return EVENTS
         if side == "server" and found.news:
             return _NEWS
+        if side == "server" and found.relayed:
+            return gateways.REMEDY
         return _REMEDY[side].format(poll=_POLL if found.longest_ns[side] >= _POLL_NS else "")
     return _AT_ONCE.format(whose="each program" if len(sides) > 1 else f"the {sides[0].by}'s program")
 
@@ -120,8 +126,9 @@ def explains(flow: Flow) -> list[Finding]:
     worst = slowest(flow, side, 1).iloc[0]
     median = found.medians_ns[side]
     typical = f" (median {units.duration(median)} an exchange)" if median else ""
-    parts = [f"the {one} {units.share(part)}" for one, part in found.parts.items()]
-    parts[0] = parts[0].replace(side, f"{side} took", 1) + f" of the time{typical}"
+    names = {one: f"the {one}" for one in found.parts} | ({"server": BEHIND} if found.relayed else {})
+    parts = [f"{names[one]} {units.share(part)}" for one, part in found.parts.items()]
+    parts[0] = parts[0].replace(names[side], f"{names[side]} took", 1) + f" of the time{typical}"
     rest = units.share(1 - found.bytes_share)
     waits = held(found)
     left_out = "" if found.bytes_share > _ALL else f" {rest} of the bytes went in no such exchange."

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain import remedies
+from bdpcap.explain import gateways, remedies
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
-from bdpcap.explain.gateways import gateway
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
 
@@ -113,7 +112,7 @@ def _delay(flow: Flow) -> Finding | None:
 
 def _proxy(flow: Flow) -> Finding | None:
     """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
-    found = gateway(flow)
+    found = gateways.gateway(flow)
     if found is None:
         return None
     return Finding(
@@ -122,8 +121,7 @@ def _proxy(flow: Flow) -> Finding | None:
         f"{units.duration(found.rtt_ns)} to it and back: not the Internet path.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
-        remedy="Capture there, on its interface to the network: only there is the path seen. A virtual machine's NAT is "
-        "the machine that runs it.",
+        remedy=gateways.REMEDY,
         evidence="TTL of both ends, round trip of data, and a SYN without window scale"
         f"{'' if found.own_syn else ' of another connection of the same host'}",
         values={"rtt_ns": found.rtt_ns, "ttl": found.ttl},
