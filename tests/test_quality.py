@@ -21,7 +21,7 @@ from bdpcap import report
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
-from bdpcap.read.flaws import DECLARED
+from bdpcap.read.flaws import DECLARED, ReceivedTwice
 from bdpcap.read.quality import flaws
 from bdpcap.report import connections, screen
 from bdpcap.words import units
@@ -185,6 +185,32 @@ def test_a_packet_that_the_receiver_got_twice_is_no_copy(answer, copies):
     assert (flow["copies"], flow["copies"] + flow["packets"]) == (copies, 4)
 
 
+@pytest.mark.parametrize(
+    ("hops", "reported", "delivered", "device"),
+    [(1, 3, 4, "Find the router"), (0, 2, 4, "Find the switch"), (1, 1, 1, None), (1, 0, 0, None)],
+)
+def test_copies_that_the_receiver_reports_are_of_the_network(hops, reported, delivered, device):
+    # Each of three segments and a bare ACK come twice. RFC 2883: a receiver reports each segment that came twice, but
+    # knows nothing of the ACK. What it reports of most segments, the network did to the ACK, too.
+    segments = "".join(
+        f"""
+    +.010 > P. {first}:{first + 1000}(1000) ack 1 win 502 id {number}
+    +.020 < .  1:1(0) ack {first + 1000} win 500
+    """
+        + (f"+.001 < . 1:1(0) ack {first + 1000} win 500 <sack {first}:{first + 1000}>" if number <= reported else "")
+        for number, first in enumerate((1, 1001, 2001), 1)
+    )
+    packets = scenario(f"{HANDSHAKE}{segments}\n+.010 > . 3001:3001(0) ack 1 win 502 id 4")
+    sent = [packet for packet in packets if packet.data[18:20] in {bytes([0, one]) for one in (1, 2, 3, 4)}]
+    capture = analysed([*packets, *(routed(packet, hops, 15_000) for packet in sent)])
+    assert (capture.info.delivered_twice, capture.info.copies) == (delivered, 4 - delivered)
+    said = {flaw.code: flaw.sentence for flaw in capture.quality}
+    assert ("copies" in said) == (device is None)
+    if device is not None:
+        assert f"4 packets reached {SERVER.host} twice" in said["delivered-twice"]
+        assert device in said["delivered-twice"]
+
+
 @pytest.mark.parametrize(("hops", "server_ttl", "on_router"), [(1, 64, True), (0, 64, False), (1, 50, False)])
 def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on_router):
     # 20 ms to the server by the handshake: delays alone place the capture next to the client.
@@ -206,7 +232,7 @@ def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on
 @pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])
 def test_retries_of_the_wifi_link_were_not_captured_several_times(retries, again):
     info = replace(analysed(scenario(HANDSHAKE)).info, copies=83, wifi_segments=404, wifi_retries=retries)
-    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [])}
+    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [], ReceivedTwice())}
     assert found.get("copies", 0) == again
 
 

@@ -19,8 +19,10 @@ from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
 from bdpcap.contents.twins import twins
 from bdpcap.read import core_pass
+from bdpcap.read.flaws import ReceivedTwice
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, flaws
 from bdpcap.read.whole import Whole
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -149,7 +151,18 @@ class Contents:
     @cached_property
     def quality(self) -> list[Flaw]:
         """The flaws of the capture itself, gravest first."""
-        return flaws(self.info, self.streams.blocks(FLAW_COLUMNS), self.halves, self.twins)
+        directions = self.streams.blocks(FLAW_COLUMNS)
+        return flaws(self.info, directions, self.halves, self.twins, self._received_twice())
+
+    def _received_twice(self) -> ReceivedTwice:
+        """Return who received packets twice."""
+        if not self.info.delivered_twice:
+            return ReceivedTwice()
+        columns = self.streams.directions("delivered_twice", "routed_copies")
+        twice = columns["delivered_twice"]
+        receivers = np.flatnonzero(twice.reshape(-1, 2)[:, ::-1].ravel())
+        hosts = dict.fromkeys(host(end) for end in self.streams.endpoints(receivers))
+        return ReceivedTwice(list(hosts), bool(2 * columns["routed_copies"].sum() > self.info.delivered_twice))
 
     @cached_property
     def halves(self) -> dict[int, int]:

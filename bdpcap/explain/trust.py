@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
     from bdpcap.read.facts import CaptureInfo
 
-NOTABLE: Final = ("copies", "wifi-retries")
+NOTABLE: Final = ("copies", "delivered-twice", "wifi-retries")
 """Flaws that change no verdict, but that a reader of the capture must know."""
 NOTABLE_SHARE: Final = 0.01
 """Share of the frames from which on such a flaw is named first."""

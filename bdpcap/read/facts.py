@@ -134,6 +134,8 @@ class CaptureInfo:
     """Those of `wifi_segments` whose station had sent the frame before, without an acknowledgment of the link."""
     copies: int = 0
     """Packets that are copies of a packet captured before."""
+    delivered_twice: int = 0
+    """Copies that the network made: their receivers reported most of those with payload (RFC 2883)."""
     unacknowledged: int = 0
     """Flows whose receiver must have sent acknowledgments that the capture does not hold."""
     missed_bytes: int = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bdpcap.read.facts import CaptureInfo
 
-__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "Seen", "furthest_back_ns"]
+__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "ReceivedTwice", "Seen", "furthest_back_ns"]
 
 GRAVE: Final = 0.01
 """Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
@@ -27,6 +27,16 @@ PAIRS: Final = 3
 """Pairs of streams that a sentence names; a choice."""
 COARSE_NS: Final = 100_000
 """A clock resolution from which on it is a flaw: round trips within a building take this long."""
+
+
+@dataclass(frozen=True)
+class ReceivedTwice:
+    """Who received packets twice that were sent once."""
+
+    hosts: Sequence[str] = ()
+    """The addresses that reported them, in the order of their streams."""
+    by_router: bool = False
+    """Whether the two packets of most pairs differ in their time to live: a router forwarded one of them once more."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Seen:
     """Pairs of streams that are the two ways of one connection."""
     twins: Sequence[tuple[int, int]] = ()
     """Pairs of streams that are one connection, captured on both sides of a NAT."""
+    received_twice: ReceivedTwice = ReceivedTwice()
 
     def is_much(self, some_bytes: int) -> bool:
         """Return whether bytes are `GRAVE` of the payload or more."""
@@ -135,6 +146,21 @@ def _between(seen: Seen, seams: Sequence[Seam]) -> str:
     """Return the names of the files around the first place where files are missing, as part of a sentence."""
     before, after = seen.names(seams[0])
     return f"{', first' if len(seams) > 1 else ''} between {before} and {after}"
+
+
+def _delivered_twice(seen: Seen) -> str:
+    """Return who received packets twice, and which device to look for."""
+    twice = seen.received_twice
+    to = twice.hosts[0] if len(twice.hosts) == 1 else units.number(len(twice.hosts), "host")
+    device = (
+        "router that forwards them once more: of each two, its packet has the lower TTL"
+        if twice.by_router
+        else "switch, bridge or access point that forwards them once more"
+    )
+    return (
+        f"The network delivers packets twice: {units.number(seen.info.delivered_twice, 'packet')} "
+        f"reached {to} twice, as D-SACKs report. Find the {device}."
+    )
 
 
 def _files_missing(seen: Seen) -> str:
@@ -372,6 +398,12 @@ DECLARED: Final = (
             f"{units.number(seen.captured_again, 'packet')} more than were sent."
         ),
         "Copies are left out.",
+    ),
+    Declared(
+        "delivered-twice",
+        lambda seen: seen.info.delivered_twice,
+        _delivered_twice,
+        "The reported packets count as sent; the other copies are left out.",
     ),
     Declared(
         "wifi-retries",

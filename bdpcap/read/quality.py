@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.read.flaws import DECLARED, Seen, furthest_back_ns
+from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen, furthest_back_ns
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
 from bdpcap.tables.columns import floats
 
@@ -74,6 +74,7 @@ FLAW_COLUMNS: Final = (
     *NEEDED,
     "acked_bytes",
     "copies",
+    "delivered_twice",
     "disowned",
     "first_frame",
     "handshake",
@@ -168,6 +169,7 @@ def flaws(
     directions: Iterable[Mapping[str, Any]],
     halves: Mapping[int, int],
     twins: Sequence[tuple[int, int]],
+    received_twice: ReceivedTwice,
 ) -> list[Flaw]:
     """Return the flaws of a capture, gravest first; the list is empty if there are none.
 
@@ -181,6 +183,8 @@ def flaws(
         The other way of each stream that is one way of a connection.
     twins
         Pairs of streams that are one connection, captured on both sides of a NAT.
+    received_twice
+        Who received packets twice.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -204,7 +208,13 @@ def flaws(
                 frame = int(columns["first_frame"][rows].min())
                 first[code] = min(frame, first.get(code, frame))
     seen = Seen(
-        info, counts, affected, payload, sorted((one, two) for one, two in halves.items() if one < two), twins
+        info,
+        counts,
+        affected,
+        payload,
+        sorted((one, two) for one, two in halves.items() if one < two),
+        twins,
+        received_twice,
     )
     return [
         Flaw(one.code, count, one.sentence(seen), one.effect, one.is_grave(seen), first.get(one.code))
@@ -231,6 +241,7 @@ def _affected(
         "clock-shifted": carried & (columns["standstill_ns"] > 0),
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
+        "delivered-twice": columns["delivered_twice"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),
         "offload": carried & merged_by_offload(columns),
     }

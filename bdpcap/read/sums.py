@@ -16,9 +16,11 @@ NEEDED: Final = (
     *scale.CHECKED,
     "acked_bytes",
     "copies",
+    "delivered_twice",
     "disowned",
     "merged_ranges",
     "multipath",
+    "payload_copies",
     "rounds_left_out",
 )
 """Columns of `bdpcap._core.Analysis.directions` that `Sums.of` reads."""
@@ -29,6 +31,10 @@ class Sums:
     """Sums over the directions of all streams. Fields without a description are those of `bdpcap.CaptureInfo`."""
 
     copies: int
+    payload_copies: int
+    """Those of `copies` with payload, which a receiver can report."""
+    delivered_twice: int
+    """Packets that their receivers reported as received twice."""
     unacknowledged: int
     missed_bytes: int
     data_only: int
@@ -40,6 +46,11 @@ class Sums:
     """Ranges that were merged beyond the limit on ranges."""
     scales_to_infer: int
     """Directions whose window scale has to be inferred."""
+
+    @property
+    def by_network(self) -> bool:
+        """Whether the network made the copies: of those with payload, most reached a receiver."""
+        return self.delivered_twice > self.payload_copies
 
     @classmethod
     def of(cls, pieces: Iterable[Mapping[str, Any]]) -> Sums:
@@ -56,7 +67,7 @@ def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
     # Summed as floats, since sums of values from hostile captures may overflow integers.
     added = {
         name: int(directions[name].sum(dtype=float))
-        for name in ("copies", "rounds_left_out", "merged_ranges")
+        for name in ("copies", "payload_copies", "delivered_twice", "rounds_left_out", "merged_ranges")
     }
     return {
         **added,

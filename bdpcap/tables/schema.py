@@ -67,6 +67,7 @@ FLOWS: Final[dict[str, Column]] = {
     "spurious_retransmits": Column("int64", "packets sent again that had arrived, whatever the reason"),
     "reordered": Column("int64", "segments overtaken on the way to the capture"),
     "copies": Column("int64", "packets that the capture holds another time"),
+    "delivered_twice": Column("int64", "packets sent once that the receiver reported twice (D-SACK)"),
     "longest_stall_ns": Column(
         "Int64", "longest time with data in flight and no new acknowledgment; null without any in the capture"
     ),

@@ -279,6 +279,7 @@ impl Connection {
         let copy = own.flow.tap.copies.remember(segment, at.time_ns);
         if copy {
             own.flow.totals.copies += 1;
+            own.flow.totals.payload_copies += i64::from(segment.payload_bytes > 0);
         } else {
             own.flow.totals.packets += 1;
         }
@@ -584,7 +585,9 @@ impl Connection {
     /// Counts a segment of the other side of a firewall as a copy.
     #[cold]
     fn add_renumbered(&mut self, from: usize, segment: &Segment, at: At, rows: &mut Rows) {
-        self.halves[from].flow.totals.copies += 1;
+        let totals = &mut self.halves[from].flow.totals;
+        totals.copies += 1;
+        totals.payload_copies += i64::from(segment.payload_bytes > 0);
         if self.wants_events {
             let origin = self.renumbered.map_or(0, |origins| origins[from]);
             let observed = self.observed(from, segment, at, true);

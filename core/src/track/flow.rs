@@ -74,6 +74,10 @@ pub struct Totals {
     pub reordered: i64,
     /// Number of packets of the sender that are copies of a packet captured before.
     pub copies: i64,
+    /// Those of `copies` with payload: the receiver can report one that it received.
+    pub payload_copies: i64,
+    /// Packets that the receiver reported as received twice (RFC 2883); they are not in `copies`.
+    pub delivered_twice: i64,
 }
 
 /// The window that the receiver last advertised, as it passed the tap.

@@ -128,7 +128,7 @@ impl Flow {
             self.retransmissions
                 .detect_spurious(ack.ack, tsecr, duplicate, self.mss);
         }
-        if self.totals.copies > 0 && !observed.copy {
+        if self.totals.payload_copies > 0 && !observed.copy {
             self.recount_copies(segment, ack.ack);
         }
         let window = AdvertisedWindow {
@@ -296,9 +296,12 @@ impl Flow {
         if let Some((start, end)) = self.dsack_block(segment, ack)
             && !self.retransmissions.holds(start, end)
         {
-            let count = packets(end - start, self.mss).min(self.totals.copies);
-            self.totals.copies -= count;
-            self.totals.packets += count;
+            let totals = &mut self.totals;
+            let count = packets(end - start, self.mss).min(totals.payload_copies);
+            totals.payload_copies -= count;
+            totals.copies -= count;
+            totals.packets += count;
+            totals.delivered_twice += count;
         }
     }
 

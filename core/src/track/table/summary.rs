@@ -72,6 +72,10 @@ packed_row! {
         pub reordered: i64,
         /// Number of packets that are copies of a packet captured before.
         pub copies: i64,
+        /// Those of `copies` with payload.
+        pub payload_copies: i64,
+        /// Number of packets that the receiver reported as received twice; they are not in `copies`.
+        pub delivered_twice: i64,
         /// Number of those copies with another time to live: they were captured on the other side of a router.
         pub routed_copies: i64,
         /// Time in which both ends' timestamp clocks stood still, in ns; see [`crate::track::connection::standstill`].
@@ -200,6 +204,8 @@ impl Summary {
             lost_before_tap: retransmissions.lost_before_tap,
             reordered: totals.reordered,
             copies: totals.copies,
+            payload_copies: totals.payload_copies,
+            delivered_twice: totals.delivered_twice,
             routed_copies: flow.tap.copies.routed().into(),
             data_ns: flow.data_time().total_ns(),
             pauses_ns: flow.data_time().pauses_ns(),
