@@ -236,6 +236,26 @@ def test_retries_of_the_wifi_link_were_not_captured_several_times(retries, again
     assert found.get("copies", 0) == again
 
 
+@pytest.mark.parametrize(("foreign", "missing"), [(-180_000_000, 0), (-50_000, 50_000)])
+def test_a_keep_alive_of_a_middlebox_with_foreign_numbers_shows_no_missing_bytes(foreign, missing):
+    # The device on the way acknowledges other bytes than the host has sent. The host answers with its own number at once
+    # (RFC 9293 section 3.10.7.4) and sends data half a minute later, which its peer acknowledges.
+    capture = analysed(
+        scenario(f"""
+    0       < . 900000000:900000000(0) ack {1 + foreign} win 500
+    +.0002  > . 1:1(0) ack 1 win 502
+    +30     < . 900000000:900000000(0) ack {1 + foreign} win 500
+    +.0002  > . 1:1(0) ack 1 win 502
+    +10     > P. 1:101(100) ack 1 win 502
+    +.020   < P. 1:201(200) ack 101 win 500
+    +.040   > . 101:101(0) ack 201 win 502
+    """)
+    )
+    assert capture.info.missed_bytes == missing
+    assert capture.flows["payload_bytes"].tolist() == [100, 200]
+    assert missing or capture.flows["in_flight_max_bytes"].tolist() == [100, 200]
+
+
 # Packets that the capture holds in another order
 
 

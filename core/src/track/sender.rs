@@ -219,6 +219,13 @@ impl Sender {
         self.right_edge == NULL || end <= self.right_edge
     }
 
+    /// Takes all bytes below `start` for acknowledged.
+    #[cold]
+    pub fn begin_at(&mut self, start: i64) {
+        self.snd_una = start;
+        self.snd_nxt = self.snd_nxt.max(start);
+    }
+
     /// Sends data `start..end`, which is `retransmitted` if it was sent before.
     #[inline]
     pub fn send(&mut self, start: i64, end: i64, retransmitted: bool) {

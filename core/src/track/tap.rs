@@ -32,6 +32,8 @@ pub struct Arrival {
     pub previous_ns: Option<i64>,
     /// Bytes that were counted as unseen, because their acknowledgment was captured a moment before them.
     pub captured_late_bytes: i64,
+    /// Is it the first captured segment, far beyond all that was acknowledged before?
+    pub begins_far: bool,
     /// Bytes that were counted as unseen, and were sent before the capture began.
     pub sent_before_bytes: i64,
 }
@@ -137,6 +139,9 @@ impl Tap {
     /// Longest time for which data may be in flight, ns. While no RTT is known, a sender retransmits after 1 s (RFC 6298
     /// section 2.1).
     const IN_FLIGHT_NS: i64 = 1_000_000_000;
+    /// Bytes that hardly any window reaches over: receivers offer at most 6 MiB (Linux `tcp_rmem`) or 16 MiB (Windows)
+    /// unless a program or an administrator asks for more.
+    const FAR_BYTES: i64 = 1 << 24;
     /// Reordering timeout while no RTT is known, ns: 3 ms, as in Wireshark.
     const DEFAULT_REORDER_NS: i64 = 3_000_000;
 
@@ -264,6 +269,7 @@ impl Tap {
             previous_ns: None,
             captured_late_bytes: 0,
             sent_before_bytes: 0,
+            begins_far: false,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -287,16 +293,31 @@ impl Tap {
         if sequence > self.snd_nxt {
             self.holes.add(self.snd_nxt, sequence);
         }
+        let begins_far = self.begins_far(sequence);
         let sent_before_bytes = self.begin_data(sequence, observed.at.time_ns);
         self.record_new(sequence, end, observed, round);
         self.newest_ids = Some((segment.identification, observed.tsval));
         Arrival {
             sent_before_bytes,
+            begins_far,
             ..whole(kind_of(
                 flags,
                 if length == 0 { Kind::Fin } else { Kind::Data },
             ))
         }
+    }
+
+    /// Does the first captured segment lie where no window reaches from all that was acknowledged before? Then those
+    /// acknowledgments were not of this data: a device on the way may make some with numbers of its own, which their
+    /// receiver drops (RFC 9293 section 3.10.7.4). All bytes below were sent before the capture.
+    #[inline]
+    fn begins_far(&mut self, sequence: i64) -> bool {
+        let far = self.sent_end == NULL && sequence - self.snd_nxt > Self::FAR_BYTES;
+        if far {
+            (self.first, self.snd_una) = (sequence, sequence);
+            self.holes.trim(sequence);
+        }
+        far
     }
 
     /// Begins the captured data at `sequence`, if this is the first segment soon after the first acknowledgment. Bytes

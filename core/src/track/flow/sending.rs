@@ -43,6 +43,9 @@ impl Flow {
         if arrival.captured_late_bytes > 0 {
             self.subtract_unseen(arrival.captured_late_bytes);
         }
+        if arrival.begins_far {
+            self.sender.begin_at(arrival.start);
+        }
         if arrival.sent_before_bytes > 0 {
             self.totals.unseen_bytes -= arrival.sent_before_bytes;
             self.rounds.get().sent_before(arrival.sent_before_bytes);
