@@ -89,6 +89,27 @@ def test_clocks_and_lengths_as_tshark_reads_them(name):
     assert info.cut_by_snaplen == (theirs["kept"] < theirs["length"]).sum()
 
 
+@pytest.mark.parametrize(
+    ("magic", "extra", "name"),
+    [(0xA1B2C3D4, 0, "pcap"), (0xA1B2C3D4, 4, "Nokia pcap"), (0xA1B2CD34, 8, "modified pcap")],
+)
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.usefixtures("need_tshark")
+def test_record_headers_of_any_length_as_tshark_reads_them(magic, extra, name, order, tmp_path):
+    path = tmp_path / "variant.pcap"
+    out = [struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, 1)]
+    for packet in scenario(DIALOGUE):
+        seconds, fraction = divmod(packet.time_ns // 1000, 10**6)
+        lengths = len(packet.data), packet.wire_length
+        out += [struct.pack(f"{order}IIII", seconds, fraction, *lengths), bytes([6] * extra), packet.data]
+    path.write_bytes(b"".join(out))
+    capture, theirs = bdpcap.analyze(path), frames(path)
+    assert capture.info.formats[0].startswith(f"{name} (")
+    assert (capture.damages, capture.info.undecoded) == ([], {})
+    assert event_times(path.read_bytes()) == [nanoseconds(time) for time in theirs["time"]]
+    assert capture.info.frames == capture.info.segments == len(theirs) == len(out) // 3
+
+
 def event_times(data: bytes) -> list[int]:
     return bdpcap.analyze(io.BytesIO(data)).events.groupby("frame")["time_ns"].first().tolist()
 

@@ -48,8 +48,13 @@ fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
 }
 
 impl Pcap {
-    /// Bytes of a record's header; the modified format has more fields after them.
+    /// Bytes of a record's header; modified formats have more fields after them.
     const LEAST_HEADER_BYTES: usize = 16;
+    /// Bytes of a record's header as Kuznetzov's format has it.
+    const MODIFIED_HEADER_BYTES: usize = 24;
+    /// Bytes of a record's header as Nokia's firewalls write it: a field of four bytes follows the usual ones. The
+    /// magic number and the version are the usual ones.
+    const NOKIA_HEADER_BYTES: usize = 20;
 
     /// Reads the file header; `None` if the magic number is not pcap's.
     pub fn open<R: Read>(
@@ -85,7 +90,26 @@ impl Pcap {
         } else {
             (1000, "microseconds", 6, "10^-6 s")
         };
-        let name = if modified { "modified pcap" } else { "pcap" };
+        let mut pcap = Pcap {
+            order,
+            fraction_ns,
+            header_bytes: if modified {
+                Self::MODIFIED_HEADER_BYTES
+            } else {
+                Self::LEAST_HEADER_BYTES
+            },
+            lengths,
+            link_type,
+            max_captured: max_captured(link_type),
+        };
+        if !modified && !nanoseconds && pcap.is_nokia(window)? {
+            pcap.header_bytes = Self::NOKIA_HEADER_BYTES;
+        }
+        let name = match pcap.header_bytes {
+            Self::MODIFIED_HEADER_BYTES => "modified pcap",
+            Self::NOKIA_HEADER_BYTES => "Nokia pcap",
+            _ => "pcap",
+        };
         info.format = format!("{name} ({unit}, {})", order.name());
         info.version = (major, minor);
         info.sections = 1;
@@ -96,19 +120,33 @@ impl Pcap {
             time_unit: time_unit.to_owned(),
             ..Interface::default()
         });
-        let header_bytes = if modified {
-            24
-        } else {
-            Self::LEAST_HEADER_BYTES
-        };
-        Ok(Some(Pcap {
-            order,
-            fraction_ns,
-            header_bytes,
-            lengths,
-            link_type,
-            max_captured: max_captured(link_type),
-        }))
+        Ok(Some(pcap))
+    }
+
+    /// Do record headers have Nokia's length? The second record shows it: its header makes sense four bytes after its
+    /// usual place, and there alone.
+    fn is_nokia<R: Read>(&self, window: &mut Window<R>) -> Result<bool, Reason> {
+        let extra = Self::NOKIA_HEADER_BYTES - Self::LEAST_HEADER_BYTES;
+        if !window.fill(Self::LEAST_HEADER_BYTES)? {
+            return Ok(false);
+        }
+        let (captured, _) = self.lengths(window.bytes());
+        if captured > self.max_captured {
+            return Ok(false);
+        }
+        let usual = Self::LEAST_HEADER_BYTES + captured as usize;
+        if !window.fill(usual + Self::NOKIA_HEADER_BYTES)? {
+            return Ok(false);
+        }
+        let bytes = window.bytes();
+        let first = self.order.u32(bytes, 0);
+        let away = |at: usize| self.order.u32(bytes, at).abs_diff(first);
+        let fraction = |at: usize| self.time_ns(0, self.order.u32(bytes, at + 4));
+        let (captured, wire_len) = self.lengths(&bytes[usual + extra..]);
+        Ok(fraction(usual).is_none()
+            && fraction(usual + extra).is_some()
+            && captured <= wire_len.min(self.max_captured)
+            && away(usual + extra) < away(usual))
     }
 
     /// Returns the next record; `None` at the end. On an error nothing is consumed.
@@ -271,6 +309,43 @@ mod tests {
             read(&bytes).frames,
             [item(1_700_000_000_000_005_000, 2, b"ab")]
         );
+    }
+
+    /// Returns a file of Nokia's with records of one second each, whose fraction is the number of the record.
+    fn nokia(records: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = file(0xa1b2_c3d4, (2, 4), 1);
+        for (data, number) in records.iter().zip(0..) {
+            let length = u32::try_from(data.len()).expect("a short one");
+            let fields = [1_700_000_000 + number, number, length, length, 0x0006_0000];
+            bytes.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+            bytes.extend(*data);
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_header_of_nokia_has_four_bytes_more() {
+        let packets = [&b"abcdef"[..], b"ghij", b"", b"klmnopqrst"];
+        for count in 2..=packets.len() {
+            let read = read(&nokia(&packets[..count]));
+            assert_eq!(read.damage, None);
+            let data: Vec<_> = read.frames.iter().map(|frame| &frame.data[..]).collect();
+            assert_eq!(data, packets[..count]);
+            let last = read.frames.last().expect("a frame");
+            let seconds = 1_700_000_000 + count as i64 - 1;
+            assert_eq!(
+                last.time_ns,
+                Some(seconds * SECOND_NS + (count as i64 - 1) * 1000)
+            );
+        }
+    }
+
+    #[test]
+    fn records_without_a_valid_time_are_not_of_nokia() {
+        let no_time = |seconds| ([seconds, 1_700_000_000, 6, 6], &b"\0\0\x01abc"[..]);
+        let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &[1, 2, 3].map(no_time)));
+        assert_eq!((read.frames.len(), read.damage), (3, None));
+        assert_eq!(read.frames[0].data, b"\0\0\x01abc");
     }
 
     #[test]
