@@ -16,6 +16,7 @@ from scenario import CLIENT, HANDSHAKE, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import ALL, natures
+from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.report import card, headline, page, ranking, screen, verdict
 from bdpcap.report.notes import _reordering, notes
@@ -739,3 +740,24 @@ def test_losses_before_the_capture_are_looked_for_there():
     assert words["sender"][0] == words["middle"][0]
     assert words["sender"][1] == "the path from 192.168.1.3 to 192.168.1.34"
     assert words["middle"][1] == "the path from 192.168.1.3 to the capture"
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "spurious", "said"),
+    [
+        (230, 0, "waiting for 1 retransmission timer took 230 ms, 46 % of the time, and "),
+        (100, 0, ""),  # a fifth
+        (230, 1, ""),  # nothing was lost: the data had arrived
+        (600, 0, ""),  # more than all the time
+    ],
+)
+def test_the_wait_for_a_timer_is_named_first_where_it_took_much_of_the_time(waited_ms, spurious, said):
+    summary = {
+        "timeouts": 1,
+        "timeout_retransmits": 1,
+        "tail_loss_probes": 0,
+        "spurious_retransmits": spurious,
+        "timeout_wait_ns": waited_ms * 10**6,
+        "active_ns": 505 * 10**6,
+    }
+    assert cwnd._timed(SimpleNamespace(summary=pd.Series(summary))) == said

@@ -197,7 +197,11 @@ def test_copies_that_the_receiver_reports_are_of_the_network(hops, reported, del
     +.010 > P. {first}:{first + 1000}(1000) ack 1 win 502 id {number}
     +.020 < .  1:1(0) ack {first + 1000} win 500
     """
-        + (f"+.001 < . 1:1(0) ack {first + 1000} win 500 <sack {first}:{first + 1000}>" if number <= reported else "")
+        + (
+            f"+.001 < . 1:1(0) ack {first + 1000} win 500 <sack {first}:{first + 1000}>"
+            if number <= reported
+            else ""
+        )
         for number, first in enumerate((1, 1001, 2001), 1)
     )
     packets = scenario(f"{HANDSHAKE}{segments}\n+.010 > . 3001:3001(0) ack 1 win 502 id 4")

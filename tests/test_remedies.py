@@ -18,6 +18,7 @@ from small_transfer import write_pcap
 from test_explain import dialogue, shown
 
 import bdpcap
+from bdpcap import _core
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
@@ -287,6 +288,9 @@ def lossy(
     link_share=0.0,
     most=20_000,
     sender="192.0.2.1:50000",
+    vantage="sender",
+    before=0,
+    forward_ns=_core.NULL,
 ):
     """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round.
 
@@ -304,6 +308,8 @@ def lossy(
         ),
         summary=pd.Series(
             {
+                "retransmits": sum(each_round),
+                "vantage": vantage,
                 "retransmitted_bytes": 1000 * sum(each_round),
                 "payload_bytes": payload,
                 "rtt_min_ns": 50_000_000,
@@ -315,7 +321,14 @@ def lossy(
                 "mss_bytes": 1_000,
             }
         ),
+        _counts={"lost_before_tap": before},
+        _hidden=pd.DataFrame({"forward_delay_p20_ns": [forward_ns] * len(each_round)}),
     )
+
+
+def between(**where):
+    """Return five losses that a capture between the ends shows, with a queue as long as the path."""
+    return lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000, vantage="between", **where)
 
 
 @pytest.mark.parametrize(
@@ -332,6 +345,12 @@ def lossy(
         # Nine segments are fewer than an initial window (RFC 6928): longer round trips are no queue of theirs.
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000, most=9_000), "thin"),
         (lossy([0, 6] * 15, sender="192.0.2.2:50000"), "local"),
+        # Round trips show a queue as long as the path, which is the one behind the capture: the losses were before it,
+        # where the sender's clock shows another, or none.
+        (between(before=5, forward_ns=40_000_000), "overflow"),
+        (between(before=5, forward_ns=1_000_000), "scattered"),
+        (between(before=5), "scattered"),
+        (between(before=3), "overflow"),
     ],
 )
 def test_losses_are_told_apart_by_number_spread_and_queue(flow, kind):

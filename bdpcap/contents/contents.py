@@ -162,7 +162,9 @@ class Contents:
         twice = columns["delivered_twice"]
         receivers = np.flatnonzero(twice.reshape(-1, 2)[:, ::-1].ravel())
         hosts = dict.fromkeys(host(end) for end in self.streams.endpoints(receivers))
-        return ReceivedTwice(list(hosts), bool(2 * columns["routed_copies"].sum() > self.info.delivered_twice))
+        return ReceivedTwice(
+            list(hosts), bool(2 * columns["routed_copies"].sum() > self.info.delivered_twice)
+        )
 
     @cached_property
     def halves(self) -> dict[int, int]:

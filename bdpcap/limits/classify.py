@@ -37,7 +37,14 @@ __all__ = ["HIDDEN", "Classification"]
 
 BLOCK: Final = 1 << 13
 """Number of rounds after which a block of whole streams ends: enough for numpy, few enough for the CPU's cache."""
-HIDDEN: Final = ("first_frame", "last_frame", "length_ns", "empty_ns", "short_segments")
+HIDDEN: Final = (
+    "first_frame",
+    "last_frame",
+    "length_ns",
+    "empty_ns",
+    "short_segments",
+    "forward_delay_p20_ns",
+)
 """The core's columns about rounds that no table shows, but sentences and display filters need."""
 DIRECTIONS: Final = 2
 """Rows per stream among the directions."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT"]
 
-NEARLY_ALL: Final = 0.9
-"""Share of the losses on one side of the capture from which that side is to be mended first; a choice."""
+TIMED: Final = 0.25
+"""Share of the active time that waits for timers take from which on they are named first: a quarter, a choice."""
 
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
@@ -40,9 +40,24 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
         share = gate.part(again / max(1, payload))
         part = "" if share is None else f" ({units.percent(share)})"
         said = f"{units.exact_bytes(again)} of {units.data_size(payload)} were retransmitted{part}"
+    said = _timed(flow) + said
     if remedies.losses(flow) is not remedies.Losses.POLICED:
         return said
     return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
+
+
+def _timed(flow: Flow) -> str:
+    """Return a clause on the waits for timers, if they took much of the time; empty if not, or if nothing was lost."""
+    summary = flow.summary
+    timed = int(summary["timeout_retransmits"] + summary["tail_loss_probes"])
+    share = float(summary["timeout_wait_ns"]) / max(1, int(summary["active_ns"]))
+    if share < TIMED or share > 1 or timed <= summary["spurious_retransmits"]:
+        return ""
+    timers = units.number(int(summary["timeouts"] + summary["tail_loss_probes"]), "retransmission timer")
+    return (
+        f"waiting for {timers} took {units.duration(summary['timeout_wait_ns'])}, "
+        f"{units.share(share)} of the time, and "
+    )
 
 
 def _too_big(flow: Flow, _: pd.DataFrame) -> str:
@@ -52,13 +67,12 @@ def _too_big(flow: Flow, _: pd.DataFrame) -> str:
 
 def _loses(flow: Flow) -> str:
     """Return the part of the path on which nearly all losses were, as the capture between the ends shows it."""
-    again, before = int(flow.summary["retransmits"]), int(flow._counts["lost_before_tap"])
-    if flow.summary["vantage"] == "between" and again:
-        if before >= NEARLY_ALL * again:
-            return places.path_to_capture(flow)
-        if before <= (1 - NEARLY_ALL) * again:
-            return places.path_from_capture(flow)
-    return places.path(flow)
+    before = remedies.lost_before_capture(flow)
+    if before is None:
+        return places.path(flow)
+    if before >= remedies.NEARLY_ALL:
+        return places.path_to_capture(flow)
+    return places.path(flow) if before > 1 - remedies.NEARLY_ALL else places.path_from_capture(flow)
 
 
 def _stall(flow: Flow, _: pd.DataFrame) -> str:

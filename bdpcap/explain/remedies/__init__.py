@@ -1,6 +1,14 @@
 """Advice and commands that lift a limit, for the host that they are for; none lowers a value that a host has."""
 
-from bdpcap.explain.remedies.congestion import ON_ONE_MACHINE, Losses, fair_queue, losses, on_losses
+from bdpcap.explain.remedies.congestion import (
+    NEARLY_ALL,
+    ON_ONE_MACHINE,
+    Losses,
+    fair_queue,
+    losses,
+    lost_before_capture,
+    on_losses,
+)
 from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
 from bdpcap.explain.remedies.link import find_link
 from bdpcap.explain.remedies.programs import unset
@@ -17,6 +25,7 @@ from bdpcap.explain.remedies.scaling import scaling_of, window_scaling
 from bdpcap.explain.remedies.send import WMEM_DEFAULT, send_buffer
 
 __all__ = [
+    "NEARLY_ALL",
     "ON_ONE_MACHINE",
     "UNKNOWN",
     "WMEM_DEFAULT",
@@ -31,6 +40,7 @@ __all__ = [
     "is_autotuned",
     "joined",
     "losses",
+    "lost_before_capture",
     "memory",
     "of",
     "on_losses",

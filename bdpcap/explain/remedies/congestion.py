@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap import _core
 from bdpcap.explain.capacity import FILLED, sent_a_window
 from bdpcap.explain.remedies.remedy import Remedy
 from bdpcap.words.endpoints import host, on_one_machine
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.remedies.host import Host
 
-__all__ = ["ON_ONE_MACHINE", "Losses", "fair_queue", "losses", "on_losses"]
+__all__ = [
+    "NEARLY_ALL",
+    "ON_ONE_MACHINE",
+    "Losses",
+    "fair_queue",
+    "losses",
+    "lost_before_capture",
+    "on_losses",
+]
 
 _FLAT: Final = 1.25
 """Largest ratio of median to minimum RTT without a standing queue: a quarter, by which ACKs are often delayed."""
@@ -35,6 +44,8 @@ It drops nothing below its rate, while random loss takes the same share of both.
 _BUNCHED: Final = 0.5
 """Rounds with a loss, of those that independent losses would hit, below which losses came in bunches."""
 
+NEARLY_ALL: Final = 0.9
+"""Share of the losses on one side of the capture from which that side is to be mended first; a choice."""
 
 ON_ONE_MACHINE: Final = (
     "No path lies between the ends: see what drops packets on this machine, a filter or an emulator of loss."
@@ -68,15 +79,32 @@ def losses(flow: Flow) -> Losses:
     if not sent_a_window(summary):
         return Losses.THIN
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-    full = flow.rtts[flow.rtts["limit"] == "link"]
-    queued = summary["link_share"] >= FILLED and not _is_flat(flow, full["rtt_ns"].median())
-    if queued or not _is_flat(flow, summary["rtt_median_ns"]):
+    if _queued(flow):
         return Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
     if part < _POLICED:
         return Losses.SCATTERED
     return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
+
+
+def lost_before_capture(flow: Flow) -> float | None:
+    """Return the share of the losses that were before a capture between the ends; None elsewhere, or without losses."""
+    again, before = int(flow.summary["retransmits"]), int(flow._counts["lost_before_tap"])
+    return before / again if flow.summary["vantage"] == "between" and again else None
+
+
+def _queued(flow: Flow) -> bool:
+    """Return whether packets queued where they were lost, for as much of the time as shows a standing queue."""
+    summary, rtts = flow.summary, flow.rtts
+    if (lost_before_capture(flow) or 0.0) >= NEARLY_ALL:
+        # Round trips show the queue behind the capture, too; the clock of the sender shows the one before it alone.
+        delays_ns = flow._hidden["forward_delay_p20_ns"]
+        before_ns = delays_ns[delays_ns != _core.NULL].median()
+        return not _is_flat(flow, summary["rtt_min_ns"] + (0.0 if pd.isna(before_ns) else before_ns))
+    full = rtts[rtts["limit"] == "link"]
+    queued = summary["link_share"] >= FILLED and not _is_flat(flow, full["rtt_ns"].median())
+    return queued or not _is_flat(flow, summary["rtt_median_ns"])
 
 
 def _rise(rtts: pd.DataFrame) -> bool:
@@ -118,8 +146,8 @@ _WORDS: Final = {
         "trips short."
     ),
     Losses.SHALLOW: (
-        "Look for a queue too short for a burst, or a policer: packets are lost at once, and none had waited. Pacing "
-        "at the sender (fq) shortens bursts."
+        "Find the device that drops many packets at once, by the drop counters of its interfaces: none had waited, so "
+        "its buffer is too short for a burst, or it is a policer. Pacing at the sender (fq) shortens bursts."
     ),
     Losses.HEAVY: (
         "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "
