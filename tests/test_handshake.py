@@ -16,6 +16,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import _core
+from bdpcap.report.notes import notes
 
 # Window scale, RFC 7323 section 2
 
@@ -305,3 +306,27 @@ def test_the_segment_size_below_the_handshakes_is_explained():
     (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
     assert "1,360 bytes, 100 less than the handshake allows" in size.sentence
     assert "1,400 bytes a packet" in size.cause
+
+
+@pytest.mark.parametrize(
+    ("full", "options", "default"),
+    [(536, "", True), (524, "TS val 1 ecr 1", True), (576, "", False), (1220, "", False)],
+)
+def test_segments_of_the_default_size_show_that_no_mss_option_came(full, options, default):
+    # RFC 9293 section 3.7.1: without an MSS option, a sender takes 536 bytes over IPv4.
+    first = f"mss 1460{',TS val 1 ecr 0' if options else ''}"
+    data = "".join(
+        f"+0 > . {1 + full * at}:{1 + full * (at + 1)}({full}) ack 1 win 500 <{options or 'nop'}>\n"
+        for at in range(3)
+    )
+    packets = scenario(f"""
+        0     > S  0:0(0)       win 8000 <{first}>
+        +.020 < S. 0:0(0) ack 1 win 9000 <{first}>
+        {data}
+        +.020 < .  1:1(0)   ack {1 + 3 * full} win 9000
+        """)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
+    assert ("no MSS option" in size.sentence) == default
+    assert ("path MTU discovery" in size.cause) == (not default)
+    assert any("no MSS option" in note for note in notes(flow)) == default

@@ -14,6 +14,7 @@ from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import gate
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -81,6 +82,11 @@ def _sentence(code: Code, flow: Flow) -> str:
     return "" if finding is None else finding.sentence
 
 
+def _default_size(flow: Flow) -> str:
+    """Return the sentence on full segments of the size for senders without an MSS option; empty for any other."""
+    return _sentence(Code.SEGMENT_SIZE, flow) if has_default_size(flow) else ""
+
+
 def _reordering(flow: Flow) -> str:
     """Return a sentence on overtaken packets, and on retransmissions of data that had arrived."""
     summary = flow.summary
@@ -123,6 +129,7 @@ _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     _stall,
     _probes,
     _sent_again,
+    _default_size,
     partial(_sentence, Code.PATH_CHANGED),
     _reordering,
     _first_byte,

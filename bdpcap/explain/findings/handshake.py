@@ -11,14 +11,16 @@ import pandas as pd
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains"]
+__all__ = ["explains", "has_default_size"]
 
 _TCP: Final = 20
 """Bytes of TCP's header without options (RFC 9293 section 3.1)."""
@@ -28,6 +30,10 @@ _IPV6: Final = 40 + _TCP
 """Bytes of the headers of IPv6 (RFC 8200 section 3) and TCP without options."""
 _TIMESTAMPS: Final = 12
 """Bytes of the timestamps option, padded (RFC 7323 appendix A)."""
+_DEFAULT_IPV4: Final = 536
+"""MSS over IPv4 for a receiver that offers none (RFC 9293 section 3.7.1)."""
+_DEFAULT_IPV6: Final = 1220
+"""MSS over IPv6 for a receiver that offers none (RFC 9293 section 3.7.1)."""
 _OPTIONS: Final = 40
 """Most bytes of options in a segment (RFC 9293 section 3.1)."""
 _BEYOND: Final = 1.9
@@ -190,8 +196,36 @@ def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
     )
 
 
+def has_default_size(flow: Flow) -> bool:
+    """Return whether a sender's full segments have the size that it takes without an MSS option, and no router's MTU.
+
+    The receiver's SYN as captured offers more.
+    """
+    announced, full = int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
+    default = _DEFAULT_IPV6 if flow.sender.startswith("[") else _DEFAULT_IPV4
+    options = _TIMESTAMPS if flow._counts["has_timestamps"] else 0
+    return bool(flow._counts["handshake"]) and full + options == default < announced and not too_big(flow)
+
+
+def _default_size(flow: Flow, announced: int, full: int) -> Finding:
+    """Return a finding on a sender that goes without the MSS option of its receiver."""
+    return Finding(
+        code=Code.SEGMENT_SIZE,
+        sentence=f"Full segments carry {full:,} bytes, though the SYN of {host(flow.receiver)} offers {announced:,}: "
+        "a sender takes this size if no MSS option reached it.",
+        cause="A device on the way answered the handshake in the sender's place (a SYN proxy), or took the option out.",
+        remedy="Let the SYN proxy, load balancer or firewall before the sender pass the MSS option on.",
+        values={"mss_bytes": full, "announced_mss_bytes": announced},
+        evidence="the largest payload without PSH, sent three times and more; MSS of the receiver's SYN",
+        certainty=Certainty.LIKELY,
+        source="RFC 9293 section 3.7.1",
+    )
+
+
 def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on full segments that are smaller than the receiver allows."""
+    if has_default_size(flow):
+        return _default_size(flow, announced, full)
     headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + (
         _TIMESTAMPS if flow._counts["has_timestamps"] else 0
     )
