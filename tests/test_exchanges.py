@@ -291,6 +291,22 @@ def test_without_a_handshake_a_round_trip_is_not_the_servers():
     assert in_ms(table, "server_ns") == [(1,), (5,)]
 
 
+@pytest.mark.parametrize(("ttl", "network_ms", "client_ms"), [(50, 30, 70), (64, 70, 30)])
+def test_an_acknowledgment_that_the_client_may_delay_ends_no_answer_next_to_it(ttl, network_ms, client_ms):
+    # The client delays each acknowledgment by 40 ms, and asks again 30 ms later. Its packets passed no router, and those
+    # of the server 14. Where neither did, the 40 ms may be the way to the client.
+    lines = []
+    for number in range(4):
+        start, sent, answered = 0.1 * number, 1 + 100 * number, 1 + 300 * number
+        lines += [
+            f"{start + 0.1:.3f} > P. {sent}:{sent + 100}(100)  ack {answered}  win 502",
+            f"{start + 0.13:.3f} < P. {answered}:{answered + 300}(300)  ack {sent + 100}  win 512  ttl {ttl}",
+            f"{start + 0.17:.3f} > .  {sent + 100}:{sent + 100}(0)  ack {answered + 300}  win 502",
+        ]
+    table = analysed("\n".join(lines)).exchanges
+    assert times(table)[:-1] == [(0, network_ms, client_ms)] * 3
+
+
 def test_a_stream_of_one_direction_has_no_exchanges():
     capture = analysed(f"""{HANDSHAKE}
         .100 > P. 1:101(100)     ack 1   win 502
@@ -340,7 +356,8 @@ def test_times_are_those_of_the_ends_own_logs_within_a_round_trip(place):
 
 @TAPS
 def test_the_parts_of_a_typical_answer_are_of_the_same_exchanges(to_client, to_server):
-    # A round trip of 20 ms each. In the middle third the server takes 30 and 40 ms: 35, and 55 with the round trip.
+    # A round trip of 20 ms each. The last one may end behind the tap. Of the other six, the server takes 30 and 40 ms in
+    # the two in the middle: 35, and 55 with the round trip.
     each = [(600, 2), (10, 900), (20, 900), (40, 900), (30, 900), (50, 2), (5, 1)]
     flow = analysed(conversation([Asked(*times) for times in each], to_client, to_server)).flow(0)
     typical = shares(flow).typical

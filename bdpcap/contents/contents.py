@@ -18,7 +18,7 @@ from bdpcap.contents.refusals import Refused, refused
 from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
 from bdpcap.contents.twins import twins
-from bdpcap.read import core_pass
+from bdpcap.read import core_pass, vantage
 from bdpcap.read.flaws import ReceivedTwice
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, flaws
 from bdpcap.read.whole import Whole
@@ -194,7 +194,8 @@ class Contents:
         from bdpcap import tables  # noqa: PLC0415 - needed for tables only
         from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - needed for tables only
 
-        found = exchanges.exchanges(self._core.take_turns(), self.streams.directions(*exchanges.DIRECTIONS))
+        directions = self.streams.directions(*exchanges.DIRECTIONS, *vantage.TRIPS)
+        found = exchanges.exchanges(self._core.take_turns(), directions, vantage.round_trips(directions))
         return frames.described(found, tables.EXCHANGES)
 
     @cached_property

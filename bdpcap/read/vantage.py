@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 __all__ = [
     "DELAYS",
     "NAMES",
+    "TRIPS",
     "UNKNOWN",
     "behind",
     "nearer",
     "passed",
     "places",
+    "round_trips",
     "routers",
     "sender_sides",
     "sentence",
@@ -57,6 +59,8 @@ MOST_ROUTERS: Final = 30
 
 DELAYS: Final = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns", "tap_at_sender", "partial_checksum")
 """Columns about directions that show where they were captured."""
+TRIPS: Final = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns", "partial_checksum", "ttl")
+"""Columns about directions that `round_trips` reads."""
 
 
 def places(
@@ -125,6 +129,37 @@ def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], ND
     on_receiver = np.asarray(directions["partial_checksum"]).reshape(-1, 2)[:, ::-1].ravel() > 0
     known = on_receiver & np.isfinite(receiver) & (sender + by_data >= SHORTEST_NS)
     return sender, np.where(known, np.fmin(receiver, by_data), receiver)
+
+
+def round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the minimum round trips from the tap to the server and to the client of each stream; NULL where unknown.
+
+    Few packets measure one side of the tap, many measure the whole path. So a side that seems longer than the whole path
+    takes the path's minimum. Where the way to the sender is unknown, its round trips begin at the tap: they show no path.
+
+    Without a handshake and timestamps, only acknowledgments of data measure the way to an end. That end may delay each of
+    them (RFC 9293 section 3.8.6.3). So that way is 0 where the packets show that they were captured at that end.
+
+    Parameters
+    ----------
+    directions
+        The columns `TRIPS` of `bdpcap._core.Analysis.directions`; the two directions of a stream are adjacent rows.
+    """
+    sender, receiver, whole, unfinished, ttl = (np.asarray(directions[name]).reshape(-1, 2) for name in TRIPS)
+    paths = np.where(sender == _core.NULL, _core.NULL, whole)
+    path = _least(paths[:, 0], paths[:, 1])
+    partial = unfinished > 0
+    at_end = (partial & ~partial[:, ::-1]) | nearer(ttl, ttl[:, ::-1])
+    acknowledged = np.where(at_end, 0, receiver[:, ::-1])
+    side = np.where(sender == _core.NULL, acknowledged, _least(sender, receiver[:, ::-1]))
+    to_client, to_server = (np.where(way == _core.NULL, way, _least(way, path)) for way in side.T)
+    return to_server, to_client
+
+
+def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the smaller of two values, element by element; if one is missing, the other."""
+    missing = (one == _core.NULL) | (other == _core.NULL)
+    return np.where(missing, np.maximum(one, other), np.minimum(one, other))
 
 
 def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.int8]:

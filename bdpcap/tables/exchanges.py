@@ -34,16 +34,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["DIRECTIONS", "exchanges", "round_trips"]
+__all__ = ["DIRECTIONS", "exchanges"]
 
-DIRECTIONS: Final = ("sender", "receiver", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
+DIRECTIONS: Final = ("sender", "receiver")
 """Columns about directions that `exchanges` reads."""
 
 _SHORTEST: Final = 3 / 4
 """Share of the minimum round trip before which no reply comes; it allows for jitter in a minimum of few samples."""
 
 
-def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) -> pd.DataFrame:
+def exchanges(
+    turns: Mapping[str, NDArray[Any]],
+    directions: Mapping[str, Any],
+    trips: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> pd.DataFrame:
     """Return requests with their responses.
 
     Parameters
@@ -52,6 +56,8 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
         Columns of `bdpcap._core.Analysis.take_turns` for all streams.
     directions
         The columns `DIRECTIONS` of `bdpcap._core.Analysis.directions`.
+    trips
+        Minimum round trips from the tap to the server and to the client of each stream, from `vantage.round_trips`.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns", "pause_ns")}
-    least_server, least_client = round_trips(directions, row)
+    least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
     to_client = np.maximum(least_client, turns["rtt_ns"][answer])
@@ -112,34 +118,6 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
             "response_held_ns": turns["held_ns"][answer],
         },
     )
-
-
-def round_trips(
-    directions: Mapping[str, Any], client: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the minimum round trips from the tap to the server and to the client; NULL where none was measured.
-
-    Few packets measure one side of the tap, many measure the whole path. So a side that seems longer than the whole path
-    takes the path's minimum. Where the way to the sender is unknown, its round trips begin at the tap: they show no path.
-    """
-    senders, receivers = (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
-    server = client ^ 1
-    paths = np.where(senders == _core.NULL, _core.NULL, np.asarray(directions["rtt_min_ns"]))
-    whole = _least(paths[client], paths[server])
-    to_server, to_client = (
-        np.where(side == _core.NULL, side, _least(side, whole))
-        for side in (
-            _least(receivers[client], senders[server]),
-            _least(senders[client], receivers[server]),
-        )
-    )
-    return to_server, to_client
-
-
-def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the smaller of two values, element by element; if one is missing, the other."""
-    missing = (one == _core.NULL) | (other == _core.NULL)
-    return np.where(missing, np.maximum(one, other), np.minimum(one, other))
 
 
 def _last(
