@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdpcap import _core
 from bdpcap.explain.gateways import gateway
-from bdpcap.tables.exchanges import round_trips
+from bdpcap.read import vantage
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ __all__ = [
     "waits",
 ]
 
-_OUTER: Final = 3
-"""One of so many parts of the exchanges is left out at either end, the quickest and the slowest: the rest is typical."""
-
-
 _PAUSES: Final = 2
 """Fewest pauses within a request that show messages which wait for no answer."""
 
@@ -52,9 +48,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Time from a request to the end of its answer: the means over the middle third of the exchanges, by that time.
+    """Time from a request to the end of its answer: the median of the exchanges.
 
-    The parts are of the same exchanges, so that they add up. The client's pauses are no part of it.
+    The parts are those of the exchange with that time, or the means of two, so that they add up. The client's pauses are
+    no part of it.
     """
 
     server_ns: int
@@ -157,9 +154,8 @@ def _typical(table: pd.DataFrame) -> Typical:
     # Of the last exchange, the way of the response to the client may be behind the tap.
     followed = table.dropna(subset=["client_ns"])
     table = table if followed.empty else followed
-    longer = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable").index
-    outer = len(longer) // _OUTER
-    middle = table.loc[longer[outer : len(longer) - outer]]
+    order = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable").index
+    middle = table.loc[order[(len(order) - 1) // 2 : len(order) // 2 + 1]]
     held_ns = middle["request_held_ns"] + middle["response_held_ns"]
     return Typical(int(middle["server_ns"].mean()), int(middle["network_ns"].mean()), int(held_ns.mean()))
 
@@ -203,7 +199,7 @@ def answering_ns(flow: Flow, rounds: pd.DataFrame) -> int:
     within = _within(flow, rounds)
     found = waits(flow, rounds[within]) if within.any() else None
     sides = flow.capture._contents.streams.sides(flow.stream)
-    to_server, _ = round_trips(sides, np.zeros(1, dtype=np.int64))
+    to_server, _ = vantage.round_trips(sides)
     trip = max(0, int(to_server[0])) if flow._counts["sender_side_ns"] is None else 0
     others = rounds[~within]
     rest_ns = (others["end_ns"] - others["start_ns"] - trip).clip(lower=0).sum()
