@@ -508,8 +508,8 @@ impl Connection {
             let way = &own.flow.tap_to_sender;
             // No acknowledgment counts as delayed while the round trip to the receiver is unknown.
             let rtts_ns = || {
-                let sender_ns = way.rtt_min_ns().unwrap_or_default();
-                (sender_ns, way.receiver_rtt_min_ns().unwrap_or(i64::MAX))
+                let receiver_ns = way.receiver_rtt_min_ns();
+                (way.rtt_min_ns(), receiver_ns.unwrap_or(i64::MAX))
             };
             let size = (new_bytes, own.flow.mss());
             let who = (self.number, direction);

@@ -82,9 +82,13 @@ struct Short {
 }
 
 impl Turns {
-    /// Data that follow an acknowledgment within this time were waiting for it. Away from the sender, the time when it
+    /// Data that follow an acknowledgment within this time were waiting for it. Far from the sender, the time when it
     /// received the acknowledgment is not known more exactly.
     const ACK_RESPONSE_NS: i64 = 3_000_000;
+
+    /// Such a time at the sender. TCP sends waiting data as soon as the acknowledgment arrives; a busy host may take a
+    /// tick of its clock.
+    const ACK_RESPONSE_AT_SENDER_NS: i64 = 1_000_000;
 
     /// Time beyond a round trip from which an acknowledgment was delayed. Linux delays by 40 ms or more
     /// (`TCP_DELACK_MIN`), less a tick; RFC 9293 section 3.8.6.3 allows 500 ms.
@@ -158,15 +162,15 @@ impl Turns {
     /// Adds new payload of `who`, a stream number and a direction; returns the turn that it ends, if any.
     ///
     /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the
-    /// sender [has the turn alone](Self::is_turn_of). `rtts_ns` returns the round trips from the tap to the sender and
-    /// to the receiver.
+    /// sender [has the turn alone](Self::is_turn_of). `rtts_ns` returns the round trips from the tap to the sender, `None`
+    /// where it is unknown, and to the receiver.
     #[inline]
     pub fn sent(
         &mut self,
         who: (u32, u8),
         (bytes, mss): (i64, i64),
         all_acknowledged: bool,
-        rtts_ns: impl FnOnce() -> (i64, i64),
+        rtts_ns: impl FnOnce() -> (Option<i64>, i64),
         at: At,
     ) -> Option<Turn> {
         let acknowledged_ns = self.acknowledged_ns.take();
@@ -179,8 +183,12 @@ impl Turns {
         {
             turn.overlapping |= u8::from(turn.direction != who.1);
             if acknowledged_ns.is_some() || released_ns.is_some() {
-                let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
-                let response_ns = sender_rtt_ns + Self::ACK_RESPONSE_NS;
+                let (way_ns, receiver_rtt_ns) = rtts_ns();
+                let sender_rtt_ns = way_ns.unwrap_or_default();
+                // Jitter on the way to the sender counts as long as the way, within these bounds.
+                let scatter_ns = way_ns.unwrap_or(Self::ACK_RESPONSE_NS);
+                let response_ns = sender_rtt_ns
+                    + scatter_ns.clamp(Self::ACK_RESPONSE_AT_SENDER_NS, Self::ACK_RESPONSE_NS);
                 let is_response = |ack_ns: i64| at.time_ns - ack_ns <= response_ns;
                 let last_ns = turn.end_ns.max(turn.retransmitted_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
@@ -201,6 +209,7 @@ impl Turns {
                 }
             } else if turn.bytes + bytes <= mss && turn.overlapping == 0 {
                 let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
+                let sender_rtt_ns = sender_rtt_ns.unwrap_or_default();
                 let last_ns = turn.end_ns.max(turn.retransmitted_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
                 turn.paused(waited_ns, sender_rtt_ns.saturating_add(receiver_rtt_ns));
@@ -293,16 +302,16 @@ mod tests {
         let mut turns = Turns::default();
         assert!(
             turns
-                .sent(CLIENT, (10, MSS), true, || (0, 0), at(1))
+                .sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(1))
                 .is_none()
         );
         assert!(
             turns
-                .sent(CLIENT, (10, MSS), false, || (0, 0), at(3))
+                .sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(3))
                 .is_none()
         );
         let request = turns
-            .sent(SERVER, (5, MSS), true, || (0, 0), at(9))
+            .sent(SERVER, (5, MSS), true, || (Some(0), 0), at(9))
             .expect("it ended");
         assert_eq!((request.start_ns, request.end_ns), (1, 3));
         assert_eq!((request.bytes, request.overlapping), (20, 0));
@@ -312,19 +321,19 @@ mod tests {
     #[test]
     fn overlapping_payload_shares_a_turn_until_nothing_is_outstanding() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(1));
+        turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(1));
         assert!(
             turns
-                .sent(SERVER, (5, MSS), false, || (0, 0), at(2))
+                .sent(SERVER, (5, MSS), false, || (Some(0), 0), at(2))
                 .is_none()
         );
         assert!(
             turns
-                .sent(CLIENT, (10, MSS), false, || (0, 0), at(3))
+                .sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(3))
                 .is_none()
         );
         let both = turns
-            .sent(CLIENT, (1, MSS), true, || (0, 0), at(4))
+            .sent(CLIENT, (1, MSS), true, || (Some(0), 0), at(4))
             .expect("it ended");
         assert_eq!((both.overlapping, both.bytes), (1, 25));
         assert_eq!(turns.finish().map(|turn| turn.overlapping), Some(0));
@@ -333,16 +342,34 @@ mod tests {
     #[test]
     fn silence_not_ended_by_an_acknowledgment_is_a_pause() {
         let mut turns = Turns::default();
-        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(10 * MS));
+        turns.sent(SERVER, (10, MSS), true, || (Some(4 * MS), 0), at(10 * MS));
         turns.all_acknowledged(1, at(50 * MS)); // a delayed acknowledgment
-        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(55 * MS)); // released by that acknowledgment
+        turns.sent(SERVER, (10, MSS), true, || (Some(4 * MS), 0), at(55 * MS)); // released by that acknowledgment
         turns.all_acknowledged(1, at(60 * MS));
         turns.all_acknowledged(1, at(95 * MS));
-        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(99 * MS));
-        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(109 * MS)); // no acknowledgment let it go
-        turns.sent(SERVER, (MSS, MSS), true, || (4 * MS, 0), at(900 * MS)); // more than a segment: TCP may have held it back
+        turns.sent(SERVER, (10, MSS), true, || (Some(4 * MS), 0), at(99 * MS));
+        turns.sent(SERVER, (10, MSS), true, || (Some(4 * MS), 0), at(109 * MS)); // no acknowledgment let it go
+        turns.sent(SERVER, (MSS, MSS), true, || (Some(4 * MS), 0), at(900 * MS)); // more than a segment: TCP may have held it back
         let pauses = turns.finish().map(|turn| (turn.pauses, turn.pause_ns));
         assert_eq!(pauses, Some((2, 54 * MS)));
+    }
+
+    #[test]
+    fn the_nearer_the_sender_the_sooner_its_silence_is_a_pause() {
+        for (way_ns, silence_ns, pauses) in [
+            (Some(MS / 10), MS, 0),
+            (Some(MS / 10), 3 * MS / 2, 1), // at the sender, and longer than a round trip
+            (Some(2 * MS), 7 * MS / 2, 0),
+            (Some(2 * MS), 9 * MS / 2, 1), // the way, and as much again
+            (None, 5 * MS / 2, 0),
+            (None, 7 * MS / 2, 1),
+        ] {
+            let mut turns = Turns::default();
+            turns.sent(SERVER, (MSS, MSS), true, || (way_ns, 0), at(0));
+            turns.all_acknowledged(1, at(0));
+            turns.sent(SERVER, (10, MSS), true, || (way_ns, 0), at(silence_ns));
+            assert_eq!(turns.finish().map(|turn| turn.pauses), Some(pauses));
+        }
     }
 
     #[test]
@@ -355,7 +382,7 @@ mod tests {
             (100, 49, 200, 0),  // the round trip, and a slow host
         ] {
             let mut turns = Turns::default();
-            let rtts = || (4 * MS, 20 * MS);
+            let rtts = || (Some(4 * MS), 20 * MS);
             turns.sent(CLIENT, (first, MSS), true, rtts, at(0));
             turns.outstanding(0, 0, at(acknowledged_ms * MS));
             turns.all_acknowledged(0, at(acknowledged_ms * MS));
@@ -378,7 +405,7 @@ mod tests {
             (1460, 250, 0), // sent much later: the program wrote then
         ] {
             let mut turns = Turns::default();
-            let rtts = || (0, 20 * MS);
+            let rtts = || (Some(0), 20 * MS);
             turns.sent(CLIENT, (17, MSS), true, rtts, at(0));
             turns.sent(CLIENT, (1460, MSS), false, rtts, at(MS));
             turns.outstanding(0, outstanding, at(200 * MS));
@@ -397,7 +424,7 @@ mod tests {
             (900, 10_000, 2), // ten times as long as the answer took
         ] {
             let mut turns = Turns::default();
-            let rtts = || (4 * MS, 20 * MS);
+            let rtts = || (Some(4 * MS), 20 * MS);
             turns.sent(CLIENT, (10, MSS), true, rtts, at(0));
             turns.sent(SERVER, (10, MSS), true, rtts, at(answered_ms * MS));
             turns.all_acknowledged(1, at((answered_ms + 1) * MS));
@@ -408,18 +435,18 @@ mod tests {
         }
         // A client's request may come in parts.
         let mut turns = Turns::default();
-        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(0));
+        turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(0));
         turns.all_acknowledged(0, at(MS));
-        let part = turns.sent(CLIENT, (10, MSS), false, || (0, 0), at(9_000 * MS));
+        let part = turns.sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(9_000 * MS));
         assert!(part.is_none());
     }
 
     #[test]
     fn unseen_bytes_mark_the_current_turn() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(1));
+        turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(1));
         turns.set_unseen_bytes(100);
-        let request = turns.sent(SERVER, (10, MSS), true, || (0, 0), at(2));
+        let request = turns.sent(SERVER, (10, MSS), true, || (Some(0), 0), at(2));
         assert_eq!(request.map(|turn| turn.unseen), Some(1));
         turns.set_unseen_bytes(100);
         assert_eq!(turns.finish().map(|turn| turn.unseen), Some(0));
@@ -428,10 +455,10 @@ mod tests {
     #[test]
     fn times_never_decrease() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(5));
+        turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(5));
         turns.retransmitted(0, at(7));
         turns.retransmitted(1, at(9)); // the other side's, so not of this turn
-        turns.sent(SERVER, (10, MSS), true, || (0, 0), at(3));
+        turns.sent(SERVER, (10, MSS), true, || (Some(0), 0), at(3));
         assert_eq!(turns.finish().map(|turn| turn.start_ns), Some(7));
     }
 }
