@@ -1,9 +1,12 @@
 """The page of a capture with 300 flows, in a real browser: short, folded, sorted, and usable by keyboard."""
 
 import re
+from operator import attrgetter
 
 import pytest
 from oracles import SAMPLES
+from packets import Address, pcap
+from scenario import scenario
 from small_transfer import CLIENT, SERVER, write_many, write_pcap
 
 import bdpcap
@@ -190,6 +193,32 @@ def test_a_small_multiple_has_the_area_of_what_its_flow_carried(tmp_path):
         lasting_s = (flow.summary["end_ns"] - flow.summary["start_ns"]) / 1e9
         highest = flow.rtts["throughput_bps"].max()
         assert area * lasting_s * highest / 8 == pytest.approx(flow.summary["payload_bytes"], rel=0.1)
+
+
+def test_a_short_burst_flattens_no_small_multiple(tmp_path):
+    """10 kB acknowledged within 2 ms, then 10 kB each half second: the burst is too narrow to be seen."""
+    rounds = [".002"] + ["0.5"] * 20
+    dialogue = """
+    0     > S  0:0(0)       win 64240 <mss 1000,sackOK>
+    +.002 < S. 0:0(0) ack 1 win 65535 <mss 1000,sackOK>
+    +0    > .  1:1(0) ack 1 win 64240
+    """ + "\n".join(
+        "\n".join(
+            f"+0 > . {at}:{at + 1000}(1000) ack 1 win 64240" for at in range(first, first + 10_000, 1000)
+        )
+        + f"\n+{rtt} < . 1:1(0) ack {first + 10_000} win 65535"
+        for first, rtt in zip(range(1, 10**6, 10_000), rounds, strict=False)
+    )
+    flows = [scenario(dialogue, client=Address("192.0.2.1", port)) for port in (40000, 40001)]
+    (tmp_path / "burst.pcap").write_bytes(
+        pcap(sorted((packet for flow in flows for packet in flow), key=attrgetter("time_ns")))
+    )
+    capture = bdpcap.analyze(tmp_path / "burst.pcap")
+    (card,) = cards(capture, screen.entries(report.ranking.groups(capture)))
+    for chart in card.charts:
+        heights = sorted(high for *_, high in chart.columns)
+        assert heights[len(heights) // 2] > HEIGHT / 4
+        assert heights[-1] == HEIGHT
 
 
 def test_a_flow_alone_has_no_small_multiple(tmp_path):

@@ -96,30 +96,40 @@ def _charts(capture: Capture, group: Group, alike: list[Group]) -> list[Chart]:
     flows = [leader.flow for leader in leaders] + others
     if len(flows) < 2:
         return []
-    parts = [list(_rates(flow.rtts)) for flow in flows]
+    parts = [list(_carried(flow.rtts)) for flow in flows]
     longest_ns = max(beyond for own in parts for _, _, beyond, _ in own) or 1
-    highest = max(rate for own in parts for *_, rate in own) or 1.0
+    highest = (
+        max(_rate(carried, end - start, longest_ns) for own in parts for _, start, end, carried in own) or 1.0
+    )
     return [
         Chart(flow.summary, leader if leader in alike else None, list(_columns(own, longest_ns, highest)))
         for flow, own, leader in zip(flows, parts, leaders + [None] * len(others), strict=True)
     ]
 
 
-def _rates(rtts: pd.DataFrame) -> Iterator[tuple[str, int, int, float]]:
-    """Yield the limit, the start and the end in ns since the flow's start, and the throughput in bit/s of each column."""
+def _carried(rtts: pd.DataFrame) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the limit, the start and the end in ns since the flow's start, and the acknowledged bytes of each column."""
     start, acked = rtts["start_ns"].to_numpy(), rtts["acked_bytes"].to_numpy()
     sums = np.concatenate([[0], np.cumsum(acked)])
     for stripe in stripes(rtts, _COLUMNS, merged=False):
         first, beyond = start.searchsorted([stripe.start_ns, stripe.end_ns])
-        lasting_ns = max(1, stripe.end_ns - stripe.start_ns)
-        rate = rates.of_bytes(float(sums[beyond] - sums[first]), lasting_ns)
-        yield stripe.limit, stripe.start_ns - int(start[0]), stripe.end_ns - int(start[0]), rate
+        carried = int(sums[beyond] - sums[first])
+        yield stripe.limit, stripe.start_ns - int(start[0]), stripe.end_ns - int(start[0]), carried
 
 
 def _columns(
-    parts: Iterable[tuple[str, int, int, float]], longest_ns: int, highest_bps: float
+    parts: Iterable[tuple[str, int, int, int]], longest_ns: int, highest_bps: float
 ) -> Iterator[tuple[str, float, float, float]]:
-    for limit, start_ns, end_ns, rate in parts:
+    for limit, start_ns, end_ns, carried in parts:
         left, right = (round(WIDTH * at / longest_ns, 2) for at in (start_ns, end_ns))
+        rate = _rate(carried, end_ns - start_ns, longest_ns)
         high = max(_LEAST_HEIGHT, round(HEIGHT * rate / highest_bps, 1))
         yield limit, left, round(right - left, 2), high
+
+
+def _rate(carried: int, lasting_ns: int, longest_ns: int) -> float:
+    """Return the throughput of a column; one that is too narrow to be seen has that of `_COLUMNS` in the longest flow.
+
+    A burst of a millisecond would otherwise flatten all else.
+    """
+    return float(rates.of_bytes(carried, max(lasting_ns, longest_ns / _COLUMNS)))
