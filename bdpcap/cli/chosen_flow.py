@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from bdpcap.cli import opening
-from bdpcap.report import ranking
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
@@ -18,7 +17,7 @@ def chosen_flow(capture: Capture, stream: int | None) -> Flow:
     if stream is None:
         if capture.flows.empty:
             raise typer.BadParameter("no stream carried payload: there is no flow to draw")
-        return ranking.listed(capture, ranking.ranked(capture).head(1))[0]
+        return capture.top(1)[0]
     if opening.of_streams(capture.flows, [stream], capture.info.streams).empty:
         raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
     return capture.flow(stream)

@@ -147,14 +147,16 @@ def alone(flow: Flow) -> Group:
     return Group(flow, flow.capture.flows.iloc[:0], to_server=flow.is_from_client)
 
 
-def top(capture: Capture, flows: int) -> list[Flow]:
-    """Return the first flows of the page: those that it shows in detail, then the others by importance."""
+def ordered(capture: Capture) -> pd.DataFrame:
+    """Return the ``flows`` table in the order of the page: the flows that it shows in detail, then by importance."""
     rows = ranked(capture)
-    detailed = leaders(alike(standing(capture)))
-    others = rows[[key not in set(keys(detailed)) for key in keys(rows)]]
-    return listed(
-        capture, pd.concat([detailed[["stream", "sender"]], others[["stream", "sender"]]]).head(flows)
-    )
+    detailed = leaders(alike(standing(capture))).index
+    return pd.concat([rows.loc[detailed], rows[~rows.index.isin(detailed)]])
+
+
+def top(capture: Capture, flows: int) -> list[Flow]:
+    """Return the first flows of `ordered`."""
+    return listed(capture, ordered(capture).head(flows))
 
 
 def first(capture: Capture) -> list[Flow]:

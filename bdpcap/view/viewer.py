@@ -25,7 +25,7 @@ LISTED: Final = 1000
 
 class Viewer:
     """
-    The flows of a capture, as a report ranks them; a flow has its place in this order.
+    The flows of a capture in the order of its report; a flow has its place in this order.
 
     Parameters
     ----------
@@ -37,13 +37,11 @@ class Viewer:
 
     def __init__(self, capture: Capture, flow: Flow) -> None:
         self.capture: Final = capture
-        ranked = ranking.ranked(capture)
-        places = (
-            ((ranked["stream"] == flow.stream) & (ranked["sender"] == flow.sender)).to_numpy().nonzero()[0]
-        )
+        flows = ranking.ordered(capture)
+        places = ((flows["stream"] == flow.stream) & (flows["sender"] == flow.sender)).to_numpy().nonzero()[0]
         place = int(places[0])
-        listed = list(range(min(LISTED, len(ranked))))
-        self._flows: Final = ranked.iloc[listed if place < LISTED else [*listed, place]]
+        listed = list(range(min(LISTED, len(flows))))
+        self._flows: Final = flows.iloc[listed if place < LISTED else [*listed, place]]
         self.first: Final = min(place, LISTED)
         """Place of the flow that is shown first."""
         self._lock: Final = Lock()
