@@ -18,6 +18,7 @@ from hypothesis.extra import numpy as npst
 from numpy.testing import assert_array_equal
 from observe import observe
 from oracles import ROOT, ask_tshark_for, kept, parse
+from packets import pcap
 from plotly.subplots import make_subplots
 from scenario import HANDSHAKE, scenario
 from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap
@@ -330,9 +331,23 @@ def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
 def test_a_figure_without_values_says_so():
     """A sender whose peer was not captured has no round-trip time."""
     flow = bdpcap.analyze(LOSS, filter="src host 192.168.1.3").flow(0)
-    (note,) = flow.plot("rtt").data
+    figure = flow.plot("rtt")
+    (note,) = figure.data
     assert note.text == ("no values in this time",)
-    assert "no values in this time" in svg.svg(plots.drawing(flow, "rtt"), "")
+    still = svg.svg(plots.drawing(flow, "rtt"), "")
+    assert "no values in this time" in still
+    # Numbers on its axis would be of nothing.
+    assert figure.layout.yaxis.showticklabels is figure.layout.yaxis.showgrid is False
+    assert 'text-anchor="end"' not in still
+
+
+@pytest.mark.parametrize("with_values_first", [True, False])
+def test_a_flow_without_values_hides_nothing_of_another(with_values_first, flow):
+    empty = bdpcap.analyze(LOSS, filter="src host 192.168.1.3").flow(0)
+    one, other = (flow, empty) if with_values_first else (empty, flow)
+    figure = plots.figure(other, "rtt", figure=plots.figure(one, "rtt"))
+    assert figure.layout.yaxis.showticklabels is figure.layout.yaxis.showgrid is True
+    assert 'text-anchor="end"' in svg.svg(figure, "")
 
 
 def test_what_is_above_an_axis_stays_out_of_the_lanes_of_a_still(flow_of):
@@ -873,6 +888,15 @@ def test_a_subplot_of_no_figure_is_refused(flow):
 # the command
 
 
+REPAIRED = """
+    +0    > P. 1:101(100) ack 1 win 502
+    +.2   > P. 1:101(100) ack 1 win 502
+    +.4   > P. 1:101(100) ack 1 win 502
+    +.8   > P. 1:101(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 101 win 65535
+"""
+
+
 def drawn_stream(said):
     return int(said.split("stream ")[1].split(",")[0])
 
@@ -882,12 +906,25 @@ def test_without_a_stream_the_flow_that_matters_most_is_drawn(tmp_path, capsys):
     both = [str(many), str(LOSS)]
     page = tmp_path / "x.html"
     assert main(["plot", *both, "-o", str(page)]) == 0
-    first = ranking.that_matter(bdpcap.analyze(both))[0]
+    first = bdpcap.analyze(both).top(1)[0]
     assert drawn_stream(capsys.readouterr().err) == first.stream
     assert f"stream {first.stream}:" in page.read_text("utf-8")
     for stream in (0, 3):
         assert main(["plot", *both, "--stream", str(stream), "-o", str(page)]) == 0
         assert drawn_stream(capsys.readouterr().err) == stream
+
+
+def test_the_flow_drawn_is_the_first_of_the_report(tmp_path, capsys):
+    """A hundred bytes that were lost thrice cost most time, yet the report shows a flow of many segments first."""
+    (tmp_path / "lost.pcap").write_bytes(pcap(scenario(HANDSHAKE + REPAIRED)))
+    both = [str(tmp_path / "lost.pcap"), str(write_many(tmp_path / "many.pcap", 5, rounds=3))]
+    capture = bdpcap.analyze(both)
+    assert ranking.ranked(capture)["stream"].iloc[0] == 0
+    assert main(["plot", *both, "-o", str(tmp_path / "x.html")]) == 0
+    drawn = drawn_stream(capsys.readouterr().err)
+    assert [drawn] == [flow.stream for flow in capture.top()] != [0]
+    assert main(["report", *both, "-o", str(tmp_path / "report.html")]) == 0
+    assert drawn_stream(capsys.readouterr().err) == drawn
 
 
 def test_a_capture_without_flows_has_nothing_to_draw(tmp_path, capsys):

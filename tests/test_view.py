@@ -270,6 +270,8 @@ def test_a_figure_without_values_keeps_its_place():
     assert {trace["yaxis"] for trace in drawing.traces} >= {"y", "y2", "y3", "y4"}
     notes = {trace["yaxis"] for trace in drawing.traces if trace.get("text") == ["no values in this time"]}
     assert notes == {"y2", "y3"}
+    numbered = [drawing.layout[f"yaxis{number}"]["showticklabels"] for number in (2, 3, 4)]
+    assert numbered == [False, False, True]
     assert drawing.figure().data  # plotly accepts it
 
 
@@ -284,6 +286,7 @@ def test_flows_are_offered_as_the_report_ranks_them(tmp_path):
     assert len(viewer.labels) == len(capture)
     assert viewer.labels[viewer.first].startswith("stream 3: ")
     assert viewer.flow(viewer.first).stream == 3
+    assert [viewer.flow(place).stream for place in range(3)] == [flow.stream for flow in capture.top(3)]
     drawing, _ = viewer.draw(viewer.first)
     other, _ = viewer.draw(1 - viewer.first if viewer.first < 2 else 0)
     assert drawing.traces

@@ -201,7 +201,7 @@ class Canvas:
             "title": {"text": "time since capture start (s)", "standoff": 10},
             "range": [self.axis.start, self.axis.end],
         }
-        self.y_axis |= _VERTICAL
+        self.y_axis |= {**_VERTICAL, "showticklabels": True, "showgrid": True}
 
     def overview(self, start: float, end: float, top: float) -> None:
         """Show a part of the time drawn, and below it the whole time to choose from; ``top`` is its highest value.
@@ -440,13 +440,26 @@ class Canvas:
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
 
+    def _has_values(self) -> bool:
+        """Return whether the main axis has values, of this flow or of one that was drawn on it before."""
+        others = () if self._figure is None else self._figure.data
+        return any(
+            trace["yaxis"] == self.y and trace.get("hoverinfo") != "skip" for trace in self._traces
+        ) or any((trace.yaxis or "y") == self.y and trace.hoverinfo != "skip" for trace in others)
+
     def finish(self) -> Drawing:
-        """Return the drawing; if points were left out, the title of the time axis shows how many were drawn."""
+        """
+        Return the drawing.
+
+        If points were left out, the title of the time axis shows how many were drawn. Without any value the vertical axis
+        has no numbers, and a note says so.
+        """
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.x_axis["title"]
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
-        if all(trace["yaxis"] != self.y or trace.get("hoverinfo") == "skip" for trace in self._traces):
+        if not self._has_values():
+            self.y_axis |= {"showticklabels": False, "showgrid": False}
             self.trace(
                 x=np.array([(self.axis.start + self.axis.end) / 2]),
                 y=np.array([sum(self.y_axis["range"]) / 2]),

@@ -165,7 +165,8 @@ def _overview(drawing: Drawing, bottom: int) -> list[str]:
 
 def _vertical_axis(axis: dict[str, Any], across: Scale, up: Scale, top: int) -> list[str]:
     grid, labels = [], []
-    for value in up.ticks(max(2, round((up.start - up.to) / _TICK))):
+    shown = axis.get("showticklabels", True)
+    for value in up.ticks(max(2, round((up.start - up.to) / _TICK))) if shown else ():
         y = top + float(up(value))
         grid.append(f"M{_LEFT} {y:g}h{across.to}")
         labels.append(f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{_plain(value)}</text>')
