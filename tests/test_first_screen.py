@@ -15,7 +15,7 @@ from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import ALL, natures
+from bdpcap.diagnosis import ALL, natures, places
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.report import card, headline, page, ranking, screen, verdict
@@ -322,6 +322,22 @@ def test_without_the_handshake_news_and_late_answers_are_not_told_apart(before, 
     assert ("by the server" in said) != unclear
     assert ("the capture does not show which end asked" in said) == unclear
     assert flow.remedy.words.startswith("Nothing to mend if it sent news.") == unclear
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [("127.0.0.1", ("127.0.0.1:40000", "127.0.0.1:443")), ("192.0.2.9", ("192.0.2.9", "127.0.0.1"))],
+)
+def test_ends_with_one_address_are_named_by_their_ports(address, names):
+    packets = scenario(
+        HANDSHAKE + TRANSFER, client=Address(address, 40_000), server=Address("127.0.0.1", 443)
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    client, server = names
+    assert {places.sender(flow), places.receiver(flow)} == {
+        f"the sender, {server}",
+        f"the receiver, {client}",
+    }
 
 
 def test_long_pauses_of_the_client_between_a_few_requests_are_its_own():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdpcap.explain.remedies.host import is_ours
-from bdpcap.words.endpoints import host, on_one_machine
+from bdpcap.words.endpoints import both, host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -26,12 +26,12 @@ __all__ = [
 
 def sender(flow: Flow) -> str:
     """Return the sending host."""
-    return f"the sender, {host(flow.sender)}"
+    return f"the sender, {both(flow.sender, flow.receiver)[0]}"
 
 
 def receiver(flow: Flow) -> str:
     """Return the receiving host."""
-    return f"the receiver, {host(flow.receiver)}"
+    return f"the receiver, {both(flow.sender, flow.receiver)[1]}"
 
 
 def path(flow: Flow) -> str:

@@ -10,12 +10,18 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["host", "is_public", "on_one_machine", "port", "same_way"]
+__all__ = ["both", "host", "is_public", "on_one_machine", "port", "same_way"]
 
 
 def host(end: str) -> str:
     """Return the address of ``address:port``, without the brackets of IPv6."""
     return end.rpartition(":")[0].strip("[]")
+
+
+def both(one: str, other: str) -> tuple[str, str]:
+    """Return the addresses of two ends, with their ports if the addresses are equal: so each has another name."""
+    hosts = host(one), host(other)
+    return hosts if hosts[0] != hosts[1] else (one, other)
 
 
 def port(end: str) -> int:

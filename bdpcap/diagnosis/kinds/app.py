@@ -12,7 +12,7 @@ from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import palette, units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,9 +114,9 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
         if found.handshake_ns >= found.peer_ns * NOTABLE_SHARE
         else ""
     )
+    sender, receiver = both(flow.sender, flow.receiver)
     return (
-        f"{host(flow.receiver)} took {units.duration(found.peer_ns)}{handshake}, {host(flow.sender)} "
-        f"{units.duration(found.own_ns)}"
+        f"{receiver} took {units.duration(found.peer_ns)}{handshake}, {sender} {units.duration(found.own_ns)}"
     )
 
 

@@ -14,7 +14,7 @@ from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
 from bdpcap.read import vantage
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, on_one_machine
+from bdpcap.words.endpoints import both, host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -107,12 +107,7 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
     whole, waited = units.duration(quiet.quiet_ns), units.duration(quiet.waited_ns)
     if whole == waited or quiet.waited_ns < quiet.quiet_ns / 2:
         return ""
-    return f" No packet of this connection came from {_end(flow)} for {whole}."
-
-
-def _end(flow: Flow) -> str:
-    """Return the receiver's host, with its port where both ends are on it."""
-    return flow.receiver if host(flow.sender) == host(flow.receiver) else host(flow.receiver)
+    return f" No packet of this connection came from {both(flow.sender, flow.receiver)[1]} for {whole}."
 
 
 def _sent_others(flow: Flow, quiet: Silence) -> bool:

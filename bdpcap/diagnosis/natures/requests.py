@@ -13,7 +13,7 @@ from bdpcap.explain.exchange_shares import sent_on, trip_ns
 from bdpcap.explain.findings import requests
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import both, host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -92,10 +92,9 @@ def _in_turn(flow: Flow) -> str:
     shares = requests.told(flow)
     if shares is None:
         return ""
-    first = flow.exchanges.iloc[0]
     waits = [
-        f"{units.duration(shares.medians_ns[side])} until {host(str(first[side]))} sent"
-        for side in ("server", "client")
+        f"{units.duration(shares.medians_ns[side])} until {name} sent"
+        for side, name in zip(("server", "client"), _named(flow), strict=True)
     ]
     number = units.number(shares.count, "message")
     return (
@@ -104,10 +103,15 @@ def _in_turn(flow: Flow) -> str:
     )
 
 
+def _named(flow: Flow) -> tuple[str, str]:
+    """Return the server and the client of a flow's stream in words."""
+    first = flow.exchanges.iloc[0]
+    return both(str(first["server"]), str(first["client"]))
+
+
 def _in_turn_advice(flow: Flow) -> tuple[str, str]:
-    server = host(str(flow.exchanges.iloc[0]["server"]))
     return (
-        server,
+        _named(flow)[0],
         "Nothing to mend if it sent news. If it was asked, see in its log whether it worked at these times.",
     )
 
@@ -214,10 +218,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
     if sides := requests.held_sides(shares):
-        ends = {"client": client, "server": server}
-        if client == server:
-            # One address for both ends: their ports tell them apart.
-            ends = {side: str(first[side]) for side in ends}
+        ends = dict(zip(("server", "client"), _named(flow), strict=True))
         where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
         return where, requests.advice(shares, side)
     # Where packets were lost, their repair is the network's time, and the server's own remains.

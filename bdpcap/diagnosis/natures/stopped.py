@@ -9,7 +9,7 @@ from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.model import Nature, Shown
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, on_one_machine
+from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +42,7 @@ def _stopped(flow: Flow) -> str:
     fell_ns = int(falling["end_ns"].iloc[0])
     since_ns = fell_ns - flow.capture._contents.begin_ns(fell_ns)
     largest = units.exact_bytes(falling["window_max_bytes"].iloc[0])
-    one_machine = on_one_machine(host(flow.sender), host(flow.receiver))
-    receiver = flow.receiver if one_machine else host(flow.receiver)
+    _, receiver = both(flow.sender, flow.receiver)
     _, by = flow.capture._contents.streams.ending(flow.stream)
     reset = by is not None and flow.is_from_client == (by == 1)
     until = "it reset the connection" if reset else "the end"
