@@ -252,6 +252,7 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
         pytest.param({"client": "1.1.1.1"}, id="both are public"),
         pytest.param({"option": ",wscale 7"}, id="a host that scales windows"),
         pytest.param({"answer": 0.02}, id="data take 20 ms"),
+        pytest.param({"answer": 0}, id="equal time stamps"),
     ],
 )
 def test_a_server_on_the_internet_is_no_proxy(other):

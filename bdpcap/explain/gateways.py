@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bdpcap import _core
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.once import once
 from bdpcap.read.scale_source import DECLINED
@@ -55,13 +54,9 @@ def gateway(flow: Flow) -> Gateway | None:
     far, near = sorted(ends, key=lambda name: not is_public(host(name)))
     rtt_ns, ttl = ends[near]["rtt_min_ns"], ends[far]["ttl"]
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
-    if (
-        not is_public(host(far))
-        or is_public(host(near))
-        or not initial
-        or rtt_ns is None
-        or rtt_ns >= _NEAR_NS
-    ):
+    # Equal time stamps show no round trip.
+    is_near = rtt_ns is not None and 0 < rtt_ns < _NEAR_NS
+    if not is_public(host(far)) or is_public(host(near)) or not initial or not is_near:
         return None
     own_syn = flow.summary["window_scale_source"] == UNSCALED
     shown = own_syn or (not flow._counts["handshake"] and (host(near), int(ttl)) in _shown(flow.capture))
@@ -73,7 +68,8 @@ def _shown(capture: Capture) -> frozenset[tuple[str, int]]:
     """Return the private hosts whose SYNs show a NAT or proxy, each with the TTL of the far end's packets."""
     columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "window_scale_source")
     ttl = columns["ttl"].reshape(-1, 2)
-    near = ((columns["rtt_min_ns"] != _core.NULL) & (columns["rtt_min_ns"] < _NEAR_NS)).reshape(-1, 2)
+    # A missing round trip is negative.
+    near = ((columns["rtt_min_ns"] > 0) & (columns["rtt_min_ns"] < _NEAR_NS)).reshape(-1, 2)
     unscaled = (columns["window_scale_source"].reshape(-1, 2) == DECLINED).all(axis=1)
     streams = np.flatnonzero(near.any(axis=1) & unscaled & np.isin(ttl, INITIAL_TTLS).all(axis=1))
     names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
