@@ -462,6 +462,20 @@ def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
     assert "a separate time stamp for each packet" in remedy(capture[0]).words
 
 
+@pytest.mark.parametrize(("later", "asks"), [("+5", False), ("+0", True)])
+def test_times_are_asked_for_where_the_stamps_are_equal_not_where_data_took_no_time(later, asks):
+    flow = analysed(
+        scenario(f"""
+        0       > P. 1:1001(1000)    ack 1    win 502
+        +0      < .  1:1(0)          ack 1001 win 502
+        {later} > .  1001:1001(0)    ack 1    win 502
+        """)
+    )[0]
+    assert flow.summary["active_ns"] == 0
+    assert ("a separate time stamp for each packet" in remedy(flow).words) == asks
+    assert (remedy(flow).where == "") != asks
+
+
 @pytest.mark.parametrize(("second", "told"), [(3001, True), (1001, False)], ids=["data missing", "a pause"])
 def test_a_gap_longer_than_the_capture_with_data_missing_after_it_is_told(second, told):
     dialogue = f"""{HANDSHAKE}

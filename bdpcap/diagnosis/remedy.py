@@ -117,9 +117,13 @@ def _single(flow: Flow) -> Remedy | None:
 
 
 def _untimed(flow: Flow) -> Remedy | None:
-    """Return the advice on packets whose time stamps show no time between them; None for any other flow."""
+    """Return the advice on a flow without time between its packets, or without any in which it sent; else None."""
     if flow.summary["active_ns"] > 0:
         return None
+    if flow.summary["end_ns"] > flow.summary["start_ns"] and flow.capture.info.tick_ns < NOTICED_NS:
+        return Remedy(
+            "", "Nothing to mend is known: its data took less time than the clock of the capture shows."
+        )
     return Remedy(
         places.either(flow),
         "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "
