@@ -475,6 +475,16 @@ def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
     assert ("Start the service" in line) != probe
 
 
+SERVED = """
+    0      > S  0:0(0)       win 64240 <mss 1460>
+    +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +.02   > .  1:1(0) ack 1 win 502
+    +.001  < P. 1:101(100) ack 1 win 502
+    +.02   > .  1:1(0) ack 101 win 500
+"""
+"""The server answers at once, and the client's acknowledgments take 20 ms: the capture is next to the server."""
+
+
 @pytest.mark.parametrize(
     ("client", "said"),
     [
@@ -483,20 +493,33 @@ def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
     ],
 )
 def test_the_host_that_captured_drops_the_syns_that_it_leaves_unanswered(client, said):
-    # The server answers at once, and the client's acknowledgments take 20 ms: the capture is next to the server.
-    served = """
-    0      > S  0:0(0)       win 64240 <mss 1460>
-    +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>
-    +.02   > .  1:1(0) ack 1 win 502
-    +.001  < P. 1:101(100) ack 1 win 502
-    +.02   > .  1:1(0) ack 101 win 500
-    """
-    packets = scenario(served) + scenario(
+    packets = scenario(SERVED) + scenario(
         "5 > S 0:0(0) win 1024 ttl 50", client=Address(client, 9), server=Address(SERVER.host, 23)
     )
     packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
     line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
     assert line.endswith(said) or f"{said}:" in line
+
+
+def test_one_line_names_all_ports_that_strangers_tried_at_the_host_that_captured():
+    packets = scenario(SERVED)
+    clients = ("8.8.8.8", "8.8.4.4", "8.8.4.4", "9.9.9.9", "192.168.1.9")
+    for number, client in enumerate(clients):
+        packets += scenario(
+            f"{5 + number} > S 0:0(0) win 1024 ttl 50",
+            client=Address(client, 9 + number),
+            server=Address(SERVER.host, 23 + number),
+        )
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    own, *_ = [line for line in connections.sentences(capture) if "3 hosts" in line]
+    assert own.startswith(
+        f"4 connections from 3 hosts to 4 ports of {SERVER.host} were never answered (4 SYNs in 3 s)"
+    )
+    # Each counts once; the last SYN may still be answered.
+    assert connections.failed(capture) == len(clients)
+    assert sum("Strangers" in line for line in connections.sentences(capture)) == 1
+    assert any("from 192.168.1.9 to port 27" in line for line in connections.sentences(capture))
 
 
 @pytest.mark.parametrize(("later_s", "again"), [(1, True), (60, False)])

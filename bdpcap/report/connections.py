@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -84,8 +85,9 @@ _DROPPED: Final = (
 _DROPPED_THERE: Final = (
     "The SYNs reached the capture next to the server, which answered nothing: its own filter drops them."
 )
-_STRANGERS: Final = (
-    " Strangers of the Internet look for open ports so: nothing to mend, unless the service was wanted."
+_SCANNED: Final = (
+    f"{_DROPPED_THERE} Strangers of the Internet look for open ports so: "
+    "nothing to mend, unless the service was wanted."
 )
 _UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
@@ -186,11 +188,26 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
     around = _around(capture)
     found, given = [], set()
     for kind in kinds:
-        for line in lines(capture)[kind]:
-            advice = _advice(line, kind, around)
+        for line, advice in _joined((line, _advice(line, kind, around)) for line in lines(capture)[kind]):
             # Advice that stands above is not repeated.
             found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
             given.add(advice)
+    return found
+
+
+def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
+    """Return lines with their advice; one line has all that strangers tried, as each of them tries a port or two."""
+    found: list[tuple[Line, str]] = []
+    scans: Line | None = None
+    for line, advice in advised:
+        if advice != _SCANNED:
+            found.append((line, advice))
+        elif scans is None:
+            # `lines` keeps its own.
+            scans = deepcopy(line)
+            found.append((scans, advice))
+        else:
+            scans.join(line)
     return found
 
 
@@ -271,7 +288,8 @@ def _without_answer(line: Line, around: _Around) -> str:
         return around.by_icmp[line.clients.one, service]
     accepted = line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0)
     if line.at_server:
-        return _SILENT if accepted else f"{_DROPPED_THERE}{_STRANGERS if line.of_strangers else ''}"
+        dropped = _SCANNED if line.of_strangers else _DROPPED_THERE
+        return _SILENT if accepted else dropped
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return _UNREACHABLE.format(line.clients.one)
     if accepted:

@@ -133,6 +133,11 @@ class _Names:
         self.one = str(different[0])
         self._hashes.append(hashes(different))
 
+    def join(self, others: _Names) -> None:
+        """Add other names."""
+        self.one = self.one or others.one
+        self._hashes += others._hashes
+
     def __len__(self) -> int:
         return len(pd.unique(np.concatenate(self._hashes))) if self._hashes else 0
 
@@ -222,6 +227,19 @@ class Line:
         resetters = rows["ended_by"].dropna()
         if len(resetters):
             self.resetters.add(resetters)
+
+    def join(self, other: Line) -> None:
+        """Add the connections of another line of the same kind, none of which was answered or ended by a reset."""
+        self.connections += other.connections
+        self.syns += other.syns
+        self.start_ns = min(self.start_ns, other.start_ns)
+        self.end_ns = max(self.end_ns, other.end_ns)
+        for own, others in (
+            (self.clients, other.clients),
+            (self.servers, other.servers),
+            (self.ports, other.ports),
+        ):
+            own.join(others)
 
     def sentence(self, kind: str) -> str:
         """Return the sentence on the connections, which are of one kind."""
