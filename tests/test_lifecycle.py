@@ -656,6 +656,21 @@ def test_a_reset_of_the_end_that_was_done_is_no_failure(dialogue, failed):
     )
 
 
+@pytest.mark.parametrize(("acknowledged", "lost"), [(1502, False), (901, True)])
+def test_an_answer_to_a_closed_socket_is_no_loss_of_the_client_that_resets(acknowledged, lost):
+    # The capture begins with data. The answer of 752 bytes comes after the client's FIN, so nobody reads it.
+    capture = analyzed(f"""
+        0     > P.  1:901(900)      ack 1   win 502
+        +.001 < .   1:1(0)          ack 901 win 502
+        +.001 > F.  901:1501(600)   ack 1   win 502
+        +.001 < .   1:1(0)          ack {acknowledged} win 502
+        +.020 < P.  1:753(752)      ack {acknowledged} win 502
+        +.001 > R   1502:1502(0)
+    """)
+    said = connections.sentences(capture)
+    assert any("unacknowledged" in line for line in said) == lost
+
+
 def test_a_receiver_that_knows_no_such_connection_answers_by_resets():
     # RFC 9293 section 3.10.7.1: the reset has the number that the segment acknowledges, and no acknowledgment.
     letters = "\n".join(f"{45 * n} > P. 1:2(1) ack 1 win 502\n+.02 < R 1:1(0) win 0" for n in range(4))

@@ -53,7 +53,7 @@ LATE: Final = "late"
 """Kind of a connection that opened only after its first SYN or SYN-ACK had timed out, which is no failure."""
 
 _DIRECTIONS: Final = (
-    *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
+    *NEEDED, "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
     "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
     "standstill_ns",
 )  # fmt: skip
@@ -153,7 +153,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     windows = both["window_last_bytes"].reshape(-1, 2)
     own_window = np.where(by_client, windows[:, 1], windows[:, 0])
     # A TLS alert or a quit command is no loss.
-    cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
+    cut = _unacknowledged(life, by_client) >= FAREWELL_BYTES
     # A client may close its half and still wait for an answer; a server that closes gives none.
     closed = (life["closed_by"] == 1) | (life["closed_by"] == 0) & by_client
     unanswered = complete & ~closed & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
@@ -234,11 +234,8 @@ def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDAr
     return made
 
 
-def _unacknowledged(
-    life: dict[str, np.ndarray], both: dict[str, Any], by_client: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _unacknowledged(life: dict[str, np.ndarray], by_client: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the payload of the end that reset each connection which its peer had not acknowledged."""
-    left = (both["payload_bytes"] - both["acked_bytes"]).reshape(-1, 2)
-    own = np.where(by_client, left[:, 0], left[:, 1])
-    clipped: NDArray[np.int64] = np.clip(own, 0, life["unacknowledged_bytes"])
-    return clipped
+    clients = life["client_unacknowledged_bytes"]
+    own: NDArray[np.int64] = np.where(by_client, clients, life["unacknowledged_bytes"] - clients)
+    return own

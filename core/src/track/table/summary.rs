@@ -282,6 +282,8 @@ packed_row! {
         pub unanswered_fins: i64,
         /// Bytes of both ends that were sent and never acknowledged.
         pub unacknowledged_bytes: i64,
+        /// Those of them that the client sent.
+        pub client_unacknowledged_bytes: i64,
         /// Wait before the last SYN or retransmission that nothing answered, in ns; [`NULL`] where there is none.
         pub retry_wait_ns: i64,
     }
@@ -315,6 +317,7 @@ impl Life {
             server_bytes: server,
             unanswered_fins: lifecycle.unanswered_fins().into(),
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
+            client_unacknowledged_bytes: lifecycle.unacknowledged_bytes[0],
             retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
         }
     }
