@@ -493,10 +493,11 @@ def test_a_program_drained_the_pipe_if_a_short_segment_came_before_silence():
 @pytest.mark.parametrize(
     ("silent_ms", "flight", "again", "dark"),
     [
-        pytest.param([60, 150], 9, 8, [True, True, True, False], id="acknowledgments come for a while yet"),
+        pytest.param([60, 190], 9, 8, [True, True, True, False], id="acknowledgments come for a while yet"),
         pytest.param([60, 100], 9, 8, [False] * 4, id="shorter than any timer"),
-        pytest.param([60, 150], 9, 2, [False] * 4, id="little was lost"),
-        pytest.param([60, 150], 1, 1, [False] * 4, id="a banner that came late, and twice"),
+        pytest.param([60, 142], 9, 8, [False] * 4, id="shorter than a timer and a round trip"),
+        pytest.param([60, 190], 9, 2, [False] * 4, id="little was lost"),
+        pytest.param([60, 190], 1, 1, [False] * 4, id="a banner that came late, and twice"),
     ],
 )
 @pytest.mark.parametrize("at_sender", [False, True])
@@ -512,6 +513,7 @@ def test_an_outage_is_the_time_without_data_before_most_is_sent_again(
         retransmitted_bytes=[0, 0, 0, again * MSS],
         retransmitted_segments=[0, 0, 0, again],
         empty_ns=[0, 0, idle, 0],
+        flow_rtt_min_ns=[20 * MS] * 4,
         in_flight_max_bytes=[flight * MSS] * 4,
     ).loss
     # The tap at the sender sees what is lost behind it.

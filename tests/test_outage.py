@@ -77,6 +77,38 @@ def test_one_timer_after_a_report_of_all_but_a_hole_is_no_outage():
     assert natures.nature(opened(hole.format(timer="3.1")).flow(0)) is natures.OUTAGE
 
 
+@pytest.mark.parametrize(("reported", "kind"), [(" <sack 1001:1024>", natures.LOSSES), ("", natures.OUTAGE)])
+def test_one_lost_acknowledgment_is_no_outage(reported, kind):
+    # The D-SACK shows that the first copy had arrived (RFC 2883): its acknowledgment alone was lost.
+    flow = opened(f"""
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.500 > P. 1001:1024(23) ack 1 win 502
+    +1.75 > P. 1001:1026(25) ack 1 win 502
+    +.300 < .  1:1(0) ack 1026 win 500{reported}
+    """).flow(0)
+    assert natures.nature(flow) is kind
+    if reported:
+        assert "The data had arrived before" in screen.sentences(flow)[-1]
+        assert flow.remedy.where == "the path from 198.51.100.2 to 192.0.2.1"
+
+
+def test_losses_hold_a_flow_for_their_longest_stall_only():
+    # The rounds of the repair take longer: they begin before the loss, and end after the acknowledgment of 4.02 s.
+    flow = opened("""
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.001 > .  1001:2461(1460) ack 1 win 502
+    +0    > P. 2461:2561(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
+    +1    > .  1001:2461(1460) ack 1 win 502
+    +1    < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
+    +2    > .  1001:2461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 2561 win 500
+    """).flow(0)
+    assert headline._hold(flow, 5e9) == "was held for 4.02 s: loss and timeouts"
+
+
 def test_a_receiver_that_sends_its_own_data_again_was_there():
     # The receiver closes, and sends its FIN again, since it gets none of what the sender sends.
     flow = opened("""

@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL, rwnd
-from bdpcap.diagnosis.natures import DISOWNED, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
+from bdpcap.diagnosis.natures import DISOWNED, LOSSES, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -227,7 +227,8 @@ def _hold(flow: Flow, held_ns: float) -> str:
     summary, kind = flow.summary, nature(flow)
     stall_ns, trip_ns = summary["longest_stall_ns"], summary["rtt_min_ns"]
     late = pd.isna(trip_ns) or stall_ns > _TRIPS_LATE * trip_ns
-    if kind is OUTAGE:
+    # The limit of a round that is repaired in part of it lasts longer than the repair.
+    if kind in (OUTAGE, LOSSES) and pd.notna(stall_ns):
         return f"was held for {units.duration(min(stall_ns, held_ns))}: {kind.title}"
     if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         return f"was held for {units.duration(held_ns)}: {_held_by(flow, kind)}"

@@ -67,13 +67,27 @@ def stalled(flow: Flow) -> bool:
 
 def _has_outage(flow: Flow) -> bool:
     """Return whether nothing at all came back in such a stall, as far as the packets are not gone."""
-    return stalled(flow) and not _came_meanwhile(flow)
+    return stalled(flow) and not _came_meanwhile(flow) and not _only_answer_lost(flow)
+
+
+def _only_answer_lost(flow: Flow) -> bool:
+    """Return whether the longest stall needs no more than one lost acknowledgment: the data had arrived before it.
+
+    In an outage, several packets in a row are lost.
+    """
+    again = int(flow.summary["retransmits"])
+    quiet = silence.of(flow) if 0 < again <= int(flow.summary["spurious_retransmits"]) else None
+    return quiet is not None and not quiet.to_end and quiet.retransmits == 1
 
 
 def _losses(flow: Flow) -> str:
     waited = units.duration(flow.summary["longest_stall_ns"])
     tries = units.number(int(flow.summary["timeout_retransmits"]), "retransmission")
-    known = f"Other acknowledgments show that {host(flow.receiver)} was there."
+    known = (
+        "The data had arrived before: their acknowledgment was lost or late."
+        if _only_answer_lost(flow)
+        else f"Other acknowledgments show that {host(flow.receiver)} was there."
+    )
     return f"No acknowledgment of new data came for {waited}, with {tries} on timeout. {known}{_rest(flow)}"
 
 
@@ -234,6 +248,6 @@ LOSSES: Final = Nature(
     "loss and timeouts",
     stalled,
     _losses,
-    lambda flow: (places.path(flow), _STILL_THERE),
+    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _STILL_THERE),
 )
 """Such stalls that are no outage."""

@@ -90,15 +90,17 @@ class Loss(Concept):
     def outage(self) -> Bools:
         """Did nothing get through: did the timer back off, or, away from the sender, did no data come for an RTO?
 
-        All data may be lost before the tap. That silence lasts 200 ms or more and begins within two rounds. It ends with
-        a round that retransmits, as a timer does before any new data. One of the next three rounds retransmits more than
-        0.3 of the flight.
+        All data may be lost before the tap. That silence lasts 200 ms longer than a round trip, or more, and begins within
+        two rounds. It ends with a round that retransmits, as a timer does before any new data. One of the next three
+        rounds retransmits more than 0.3 of the flight.
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
         nothing = rounds.sent_bytes + rounds.retransmitted_bytes == 0
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
-        silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
+        # The timer is the smoothed RTT and four times its variation (RFC 6298 section 2.3), or RTO_MIN_NS for these.
+        timer_ns = RTO_MIN_NS + np.nan_to_num(self.all.queue.rtt_min_ns)
+        silent = nothing & (np.bincount(run, rounds.duration)[run] >= timer_ns)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Data that were first sent after the silence were not lost in it.
         silent &= (
