@@ -227,11 +227,12 @@ def _hold(flow: Flow, held_ns: float) -> str:
     summary, kind = flow.summary, nature(flow)
     stall_ns, trip_ns = summary["longest_stall_ns"], summary["rtt_min_ns"]
     late = pd.isna(trip_ns) or stall_ns > _TRIPS_LATE * trip_ns
-    # The limit of a round that is repaired in part of it lasts longer than the repair.
-    if kind in (OUTAGE, LOSSES) and pd.notna(stall_ns):
+    if kind is OUTAGE:
         return f"was held for {units.duration(min(stall_ns, held_ns))}: {kind.title}"
     if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
-        return f"was held for {units.duration(held_ns)}: {_held_by(flow, kind)}"
+        # Rounds with a repair begin before the loss, and end after the repair.
+        known_ns = min(stall_ns, held_ns) if kind is LOSSES else held_ns
+        return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"
     again = int(summary["retransmits"])
     tries = f", with {units.number(again, 'retransmission')}" if again else ""
     return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"
