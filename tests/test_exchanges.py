@@ -378,6 +378,24 @@ def test_pauses_of_the_client_are_told_apart_from_its_answers():
     )
 
 
+@pytest.mark.parametrize(
+    ("pause_ms", "said", "advised"),
+    [
+        (300, " Pauses of the client took 303 ms in all.", "the time passes at 192.0.2.1"),
+        (30, "", "Make fewer round trips"),
+    ],
+)
+def test_the_advice_is_for_who_took_most_of_the_time(pause_ms, said, advised):
+    # Three round trips of 20 ms, and 5 ms of the server each. The client takes 3 ms, and then its pause.
+    asked = [Asked(server=5, client=3), Asked(server=5, client=pause_ms), Asked(server=5)]
+    flow = analysed(conversation(asked)).flow(0)
+    (sentence,) = screen.sentences(flow)
+    assert sentence == (
+        f"3 requests one after the other, typically answered in 25 ms: 20 ms of it round trips, not bandwidth.{said}"
+    )
+    assert advised in flow.remedy.words
+
+
 def test_every_place_shows_the_same_shares():
     found = [shares(bdpcap.analyze(path).flow(0)) for path in sorted(RECORDED.glob("*.zst"))]
     assert [one.count for one in found] == [40, 40, 40]

@@ -153,7 +153,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
 def _longest(flow: Flow, shares: Shares) -> str:
     if shares.count >= FEWEST:
         return _sum(flow, shares)
-    return _slow_answer(flow) or _long_pause(shares) or _usual_pause(shares)
+    return _slow_answer(flow) or _long_pause(shares) or _pauses(shares)
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -189,25 +189,28 @@ def _long_pause(shares: Shares) -> str:
     )
 
 
-def _usual_pause(shares: Shares) -> str:
-    """Return a sentence on the client's pauses where they are usually longer than an answer takes; empty elsewhere."""
+def _pauses(shares: Shares) -> str:
+    """Return a sentence on the client's pauses where they are usually longer than an answer, or longer in all."""
     pause_ns = shares.medians_ns["client"]
-    if pause_ns <= shares.typical.answered_ns:
-        return ""
-    return f" Pauses of the client took {units.duration(pause_ns)} in the median."
+    if pause_ns > shares.typical.answered_ns:
+        return f" Pauses of the client took {units.duration(pause_ns)} in the median."
+    if _most(shares) == "client":
+        in_all_ns = shares.parts["client"] * shares.lasting_ns
+        return f" Pauses of the client took {units.duration(in_all_ns)} in all."
+    return ""
 
 
 def _side(flow: Flow, shares: Shares) -> str:
-    """Return the side that took most of the time."""
-    if shares.count >= FEWEST:
-        return next(iter(shares.parts))
-    if _slow_answer(flow):
+    """Return the side that took most of the time; of few exchanges, one with a wait that a person notices."""
+    if shares.count < FEWEST and _slow_answer(flow):
         return "server"
-    return "client" if _long_pause(shares) else _usual(shares)
+    if shares.count < FEWEST and _long_pause(shares):
+        return "client"
+    return _most(shares)
 
 
-def _usual(shares: Shares) -> str:
-    return max(shares.medians_ns, key=lambda side: shares.medians_ns[side])
+def _most(shares: Shares) -> str:
+    return next(iter(shares.parts))
 
 
 def _requests_advice(flow: Flow) -> tuple[str, str]:
