@@ -264,6 +264,33 @@ def test_equal_verdicts_between_the_same_hosts_are_one(tmp_path):
     assert group.same in " ".join(report.text(capture).split())
 
 
+@pytest.mark.parametrize(
+    ("changed", "together"),
+    [
+        ({}, [[0, 1], [2]]),
+        ({"ten_segments": True}, [[0, 1, 2]]),  # bulk flows
+        ({"limit": "cwnd"}, [[0, 1, 2]]),
+    ],
+)
+def test_a_few_segments_that_nothing_answered_are_not_like_an_answer(changed, together, tmp_path):
+    # The last connection is an answer alone. All have the same limit, in the same way.
+    alone = "\n".join(line for line in SHORT.replace("121", "1").splitlines() if "(120)" not in line)
+    packets = [
+        replace(packet, time_ns=packet.time_ns + number * 50_000_000)
+        for number, text in enumerate((SHORT, SHORT, alone))
+        for packet in scenario(text, client=replace(CLIENT, port=40_000 + number))
+    ]
+    path = tmp_path / "one_way.pcap"
+    path.write_bytes(pcap(sorted(packets, key=lambda packet: packet.time_ns)))
+    standing = ranking.standing(bdpcap.analyze(path))
+    assert len(standing) == 5
+    equal = standing.assign(
+        **{"limit": "app", "detail": "idle", "lost_ns": 0, "ten_segments": False, **changed}
+    )
+    found = [sorted(own["stream"]) for own in ranking.alike(equal) if not own["to_server"].any()]
+    assert sorted(found) == together
+
+
 def test_two_directions_of_a_stream_are_two(tmp_path):
     capture = short_flows(tmp_path / "one.pcap", 1)
     assert [(group.flow.sender, group.to_server) for group in ranking.groups(capture)] == [

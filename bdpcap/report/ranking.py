@@ -181,6 +181,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "limit": named["limit"],
             "detail": details[flows.index][large],
             "to_server": _to_server(capture, flows),
+            "both_ways": capture.flows["stream"].duplicated(keep=False)[flows.index],
         },
         index=flows.index,
     )
@@ -201,7 +202,9 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     # One entry for hosts, not for ports: the remedy is the same. Undecided flows of all hosts need another capture.
     decided = flows["limit"] != "unknown"
     server, client = (names.where(decided, "") for names in (server.str.rpartition(":")[0], client))
-    keys = [server, client, to_server & decided, flows["limit"], flows["detail"]]
+    # A program's few segments that nothing answered are no exchange, and so unlike those of other streams.
+    lone = ~flows["both_ways"] & ~flows["ten_segments"] & (flows["limit"] == "app")
+    keys = [server, client, to_server & decided, flows["limit"], flows["detail"], lone]
     group = flows.groupby(keys, sort=False, dropna=False).ngroup()
     return [flows[group == place] for place in _varied(flows[~group.duplicated()])]
 
