@@ -188,6 +188,23 @@ def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
     assert found.quiet == "Stream 0: 3.60 kB in short exchanges, requests and pauses. Nothing to mend there."
 
 
+@pytest.mark.parametrize("server_ms", [20, 900])
+def test_what_is_to_be_mended_comes_before_a_larger_flow_that_is_fine(server_ms):
+    def asks(size, server_ms, client_ms):
+        return "".join(
+            f"+{client_ms / 1000} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + size * n} win 502\n"
+            f"+{0.02 + server_ms / 1000} < P. {1 + size * n}:{1 + size * (n + 1)}({size}) ack {101 + 100 * n} win 500\n"
+            for n in range(12)
+        )
+
+    # A person reads each answer of the first stream for two seconds. The server of the second takes its time, or not.
+    capture = connections(asks(1400, 5, 2000), asks(700, server_ms, 10 if server_ms > 100 else 2000))
+    found = screen.entries(ranking.groups(capture))
+    first = [bool(group.flow.remedy.where) for group in found.detailed]
+    assert first == ([True, False] if server_ms > 100 else [False])
+    assert found.detailed[0].flow.stream == (1 if server_ms > 100 else 0)
+
+
 @pytest.mark.parametrize(
     ("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)]
 )

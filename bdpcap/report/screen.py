@@ -75,6 +75,8 @@ def entries(groups: list[Group]) -> Entries:
         slight = place > first and kind is not STOPPED and _is_slight(group.flow, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
+    # A flow at which nothing is to be mended comes after those that have something.
+    detailed.sort(key=lambda group: not ranking.has_place(group.flow))
     return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
 
 
