@@ -265,6 +265,7 @@ CASES = {
         {
             "acknowledgments answered": {"ack_clock.ack_response": 1},
             "only repairs": {"loss.none_recent": False, "flight.refilled": False},
+            "the second flight of slow start": {"flight.second": True},
             "never asleep": {"ack_clock.blocked_share": 0},
             "from nothing": {"ack_clock.empty_starts": 9},
             "bursts at other times": OWN_TIME,

@@ -596,6 +596,19 @@ def test_slow_start_doubles_and_a_segment_a_round_does_not():
     assert flight.growth.tolist() == pytest.approx([np.nan, 2, 2, 1.025, 42 / 41], nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("quiet", "lost", "second"), [(0, 0, True), (2, 0, True), (9, 0, False), (0, 1000, False)]
+)
+def test_the_flight_after_the_initial_window_is_slow_starts_second(quiet, lost, second):
+    # Ten segments, 20, 40: after rounds without data, or after a loss.
+    flight = counted(
+        [0] * (quiet + 3),
+        in_flight_max_bytes=[0] * quiet + [10_000, 20_000, 40_000],
+        retransmitted_bytes=[lost] + [0] * (quiet + 2),
+    ).flight
+    assert flight.second.tolist() == [False] * (quiet + 1) + [second, False]
+
+
 @given(st.integers(0, 4), st.integers(5, 100))
 def test_a_window_that_grows_by_so_many_segments_a_round_drifts_by_as_many(step, base):
     size = 1000 * (base + step * np.arange(60))

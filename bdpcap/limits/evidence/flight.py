@@ -86,6 +86,17 @@ class Flight(Concept):
         return opening
 
     @field("yes")
+    def second(self) -> Bools:
+        """Is it the flight that slow start releases after the initial window: doubling, before any loss?
+
+        Its few acknowledgments may each cover many segments, as those of a host that merges segments do.
+        """
+        before = self.rounds.shifted(self.segments, -1, np.nan)
+        first = (self.rounds.round <= EARLY + 1) & np.isnan(self.all.loss.rounds_since)
+        second: Bools = first & self.doubling & (before <= INITIAL_WINDOW + 1)
+        return second
+
+    @field("yes")
     def whole(self) -> Bools:
         """Were all of the flow's data in flight at once, with nothing retransmitted?"""
         rounds = self.rounds

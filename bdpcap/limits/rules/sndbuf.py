@@ -56,6 +56,7 @@ RULES: Final = (
         unless=any_of(
             OWN_TIME,
             REPAIRING,
+            it(Flight.second),
             all_of(it(Flight.opening), not_(BLOCKED)),
             all_of(it(Flight.reduced), SOME_ANSWERED, not_(BLOCKED)),
         ),
