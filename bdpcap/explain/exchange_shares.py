@@ -31,6 +31,9 @@ __all__ = [
     "waits",
 ]
 
+_OUTER: Final = 3
+"""One of so many parts of the exchanges, the quickest and the slowest, has no share in the parts of a typical time."""
+
 _PAUSES: Final = 2
 """Fewest pauses within a request that show messages which wait for no answer."""
 
@@ -50,8 +53,8 @@ class Held:
 class Typical:
     """Time from a request to the end of its answer: the median of the exchanges.
 
-    The parts are those of the exchange with that time, or the means of two, so that they add up. The client's pauses are
-    no part of it.
+    Its parts are in proportion to those of the middle third of the exchanges, by that time. The client's pauses are no
+    part of it.
     """
 
     server_ns: int
@@ -154,10 +157,14 @@ def _typical(table: pd.DataFrame) -> Typical:
     # Of the last exchange, the way of the response to the client may be behind the tap.
     followed = table.dropna(subset=["client_ns"])
     table = table if followed.empty else followed
-    order = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable").index
-    middle = table.loc[order[(len(order) - 1) // 2 : len(order) // 2 + 1]]
-    held_ns = middle["request_held_ns"] + middle["response_held_ns"]
-    return Typical(int(middle["server_ns"].mean()), int(middle["network_ns"].mean()), int(held_ns.mean()))
+    answered_ns = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable")
+    outer = len(answered_ns) // _OUTER
+    middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
+    server_ns, network_ns = middle["server_ns"].mean(), middle["network_ns"].mean()
+    held_ns = (middle["request_held_ns"] + middle["response_held_ns"]).mean()
+    # The whole is the median; a single exchange would have parts by chance.
+    scale = answered_ns.median() / max(1.0, server_ns + network_ns)
+    return Typical(*(round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns)))
 
 
 def _news(exchanges: pd.DataFrame) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["counted", "ends", "failed", "late", "sentences"]
+__all__ = ["counted", "ends", "failed", "has_waited", "late", "sentences"]
 
 _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
@@ -215,6 +215,12 @@ def failed(capture: Capture) -> int:
     """Return the number of connections that failed, without those that an end may have wanted so."""
     made = lines(capture)
     return sum(line.connections for kind in FAILED if kind not in _WANTED for line in made[kind])
+
+
+def has_waited(capture: Capture) -> bool:
+    """Return whether a client asked for a connection again and again, and nobody answered."""
+    unanswered = lines(capture)["never answered"]
+    return any(line.least_syns > _BY_CHANCE and not line.of_strangers for line in unanswered)
 
 
 def ends(capture: Capture) -> list[str]:

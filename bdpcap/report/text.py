@@ -122,9 +122,10 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     )
     failures_shown = next((one for one in failures if len(one) <= room), [])
     filters_shown = filters if len(filters) <= room - len(failures_shown) else []
-    # Where nothing is to be mended in a flow, what failed comes first.
-    mended = any(ranking.has_place(one.flow) for one in shown)
-    order = (actions, spelt(account), failures_shown) if mended else (failures_shown, actions, spelt(account))
+    order = [actions, spelt(account), failures_shown]
+    # A client that waited in vain comes before flows in which nothing is to be mended.
+    if connections.has_waited(capture) and not any(ranking.has_place(one.flow) for one in shown):
+        order = [failures_shown, actions, spelt(account)]
     return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 
 
