@@ -267,6 +267,9 @@ def test_help_of_the_package_names_everything_public():
 def test_what_a_shell_completes_is_for_users(capture):
     assert len([name for name in dir(capture) if not name.startswith("_")]) <= 20
     assert len([name for name in dir(capture[0]) if not name.startswith("_")]) <= 22
+    assert {name for name in dir(bdpcap) if not name.startswith("__")} | {"__version__"} == set(
+        bdpcap.__all__
+    )
     assert bdpcap.Capture.__name__ not in {kind.__name__ for kind in bdpcap.Capture.__bases__}
 
 
