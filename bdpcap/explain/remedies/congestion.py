@@ -146,8 +146,8 @@ _WORDS: Final = {
         "trips short."
     ),
     Losses.SHALLOW: (
-        "Find the device that drops many packets at once, by the drop counters of its interfaces: none had waited, so "
-        "its buffer is too short for a burst, or it is a policer. Pacing at the sender (fq) shortens bursts."
+        "See in drop counters whether a policer drops, or a buffer too short for bursts: packets are lost at once, and "
+        "none had waited. Pacing at the sender (fq) shortens bursts."
     ),
     Losses.HEAVY: (
         "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "

@@ -139,8 +139,8 @@ impl Tap {
     /// Longest time for which data may be in flight, ns. While no RTT is known, a sender retransmits after 1 s (RFC 6298
     /// section 2.1).
     const IN_FLIGHT_NS: i64 = 1_000_000_000;
-    /// Bytes that hardly any window reaches over: receivers offer at most 6 MiB (Linux `tcp_rmem`) or 16 MiB (Windows)
-    /// unless a program or an administrator asks for more.
+    /// Bytes that hardly any window reaches over. By default, receivers offer at most 6 MiB (Linux `tcp_rmem`) or 16 MiB
+    /// (Windows).
     const FAR_BYTES: i64 = 1 << 24;
     /// Reordering timeout while no RTT is known, ns: 3 ms, as in Wireshark.
     const DEFAULT_REORDER_NS: i64 = 3_000_000;
@@ -308,8 +308,8 @@ impl Tap {
     }
 
     /// Does the first captured segment lie where no window reaches from all that was acknowledged before? Then those
-    /// acknowledgments were not of this data: a device on the way may make some with numbers of its own, which their
-    /// receiver drops (RFC 9293 section 3.10.7.4). All bytes below were sent before the capture.
+    /// acknowledgments were not of this data. A device on the way may make some with foreign numbers, which are
+    /// dropped (RFC 9293 section 3.10.7.4). All bytes below were sent before the capture.
     #[inline]
     fn begins_far(&mut self, sequence: i64) -> bool {
         let far = self.sent_end == NULL && sequence - self.snd_nxt > Self::FAR_BYTES;
