@@ -75,15 +75,17 @@ SELECT capture, stream, sender, receiver, "limit", active_throughput_bps, lost_n
 FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
 """
 CAPTURES: Final = """
-SELECT status.*, coalesce(own.flows, 0) AS flows, own.payload_bytes, own.lost_ns, main.* EXCLUDE (capture)
+SELECT status.* EXCLUDE (verdict), coalesce(own.flows, 0) AS flows, own.payload_bytes, own.lost_ns,
+       main.* EXCLUDE (capture, sentence), coalesce(status.verdict, main.sentence) AS verdict
 FROM status
 LEFT JOIN (SELECT capture, count(*) AS flows, sum(payload_bytes)::DOUBLE AS payload_bytes, sum(lost_ns) AS lost_ns
            FROM flow GROUP BY capture) AS own USING (capture)
 LEFT JOIN (SELECT flow.capture, first(flow.sender) AS sender, first(flow.receiver) AS receiver,
                   first(flow."limit") AS "limit", first(flow.confidence) AS confidence,
-                  first(flow.active_throughput_bps) AS active_throughput_bps, first(sentence) AS sentence
+                  first(flow.active_throughput_bps) AS active_throughput_bps,
+                  first(sentence) FILTER (weight = 'root cause') AS sentence
            FROM flow JOIN findings USING (capture, stream, sender)
-           WHERE rank = 1 AND weight = 'root cause' GROUP BY flow.capture) AS main USING (capture)
+           WHERE rank = 1 GROUP BY flow.capture) AS main USING (capture)
 ORDER BY own.lost_ns DESC NULLS LAST, status.capture
 """
 QUANTILES: Final = """

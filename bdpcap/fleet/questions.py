@@ -32,7 +32,8 @@ DISTRIBUTED: Final = {
 PERCENTS: Final = 100
 """A distribution is given by its percentiles from 0 to this number."""
 _STATUS: Final = {
-    "capture": "str", "state": "str", "error": "str", "damage": "str", "first_ns": "Int64", "last_ns": "Int64",
+    "capture": "str", "state": "str", "error": "str", "damage": "str", "verdict": "str",
+    "first_ns": "Int64", "last_ns": "Int64",
 }  # fmt: skip
 """Entries of a status that the queries read, with their types; each is missing from some statuses."""
 
@@ -60,7 +61,10 @@ class Answers:
     totals: dict[str, Any]
     """Counts of captures and flows, sums over them, first and last time, and sums over control flows apart."""
     captures: pd.DataFrame
-    """A row for each capture: its state, sums over its flows, and limit and root cause of its most important flow."""
+    """A row for each capture: its state, sums over its flows, and limit and verdict of its most important flow.
+
+    A set of files that several workers shared has the sentence on its root cause instead.
+    """
     limits: pd.DataFrame
     """Columns ``limit``, ``ns``, ``share`` (of all flows' active time), ``flows`` and ``captures``."""
     hosts: pd.DataFrame

@@ -76,6 +76,7 @@ def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
                 "started_ns": started,
             }
             first = ranking.first(capture)
+            about["verdict"] = first[0].verdict if first else None
             ranked = findings.table(enumerate(first, start=1))
             report = page.html(capture) if order.reports else None
         except (KeyboardInterrupt, SystemExit):
