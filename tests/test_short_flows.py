@@ -256,7 +256,7 @@ def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():
     assert set(rounds["limit"]) == {"cwnd"}
 
 
-def copied(greeting_ns):
+def copied(greeting_ns, exchanges=1):
     """Return a flow whose greeting took so long, and which then sent 1 MB in 20 ms and was idle for a minute."""
     ends = [greeting_ns, greeting_ns + 20_000_000, greeting_ns + 60_020_000_000]
     rtts = pd.DataFrame(
@@ -283,6 +283,7 @@ def copied(greeting_ns):
         capture=capture,
         stream=0,
         receiver="server",
+        exchanges=range(exchanges),
         rtts=rtts,
         summary=pd.Series(summary),
         _counts={
@@ -304,6 +305,8 @@ def test_small_exchanges_are_no_time_of_a_transfer():
     assert short.speed(copied(10_000_000)) == (
         "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
     )
+    # Its peer asked again in that time.
+    assert short.speed(copied(10_000_000, exchanges=2)).endswith("for another 60 s it had nothing to send.")
 
 
 @pytest.mark.parametrize(

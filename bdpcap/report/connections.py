@@ -47,6 +47,10 @@ _FILTERED: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "a filter, or the server itself, drops these."
 )
+_UP: Final = (
+    "Both hosts exchanged packets at another time, so that host was up: "
+    "look for a filter on it, or before it, that drops these."
+)
 _LOST: Final = "The port answered other connections: the SYNs or their answers were lost."
 _LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
@@ -104,6 +108,10 @@ _STARTED: Final = "The port accepted a later connection: the service had not sta
 _LEFT_BY_CLIENT: Final = (
     "The answers reached the capture next to the client: "
     "see whether its firewall dropped them, or it had given up."
+)
+_TURNED_AWAY: Final = (
+    "The server opened it and reset it at once: "
+    "see in its log whether a rule, a limit of connections, or a crash did that."
 )
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
@@ -302,8 +310,14 @@ def _without_answer(line: Line, around: _Around) -> str:
         return _lost(line, around.others)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _GIVEN_UP if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER
-    talked = line.ends and around.others.passed(*line.ends, line.start_ns, line.end_ns)
-    return _FILTERED if talked else _ADVICE["never answered"]
+    return _silent_host(line, around.others)
+
+
+def _silent_host(line: Line, others: Talks) -> str:
+    """Return the advice on SYNs to a port that answered nobody, by what else passed between the hosts."""
+    if line.ends and others.passed(*line.ends, line.start_ns, line.end_ns):
+        return _FILTERED
+    return _UP if line.ends and others.met(*line.ends) else _ADVICE["never answered"]
 
 
 def _lost(line: Line, others: Talks) -> str:
@@ -364,9 +378,7 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]
     if kind == "unused":
-        advice = _AT_ONCE if brief else _SPARE
-        if line.ends and others.alive(*line.ends, line.start_ns, line.end_ns):
-            advice = f"{advice} {_NOT_NEEDED}"
+        advice = _unused(line, others, brief=brief)
     elif kind in _RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed" and line.at_client:
@@ -374,6 +386,13 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     elif kind == "withdrawn" and line.syns == line.connections and brief:
         advice = _PROBED
     return advice
+
+
+def _unused(line: Line, others: Talks, *, brief: bool) -> str:
+    """Return the advice on connections that an end reset before any data."""
+    at_once = _TURNED_AWAY if line.by_server else _PROBED if line.by_client else _AT_ONCE
+    spare = line.ends and others.alive(*line.ends, line.start_ns, line.end_ns)
+    return f"{at_once if brief else _SPARE}{f' {_NOT_NEEDED}' if spare else ''}"
 
 
 def _is_raced(line: Line, others: Talks) -> bool:

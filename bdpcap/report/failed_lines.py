@@ -164,6 +164,10 @@ class Line:
     """Whether the capture was taken next to the client of each connection."""
     at_server: bool = True
     """Whether the capture was taken next to the server of each connection."""
+    by_client: bool = True
+    """Whether the client ended each connection."""
+    by_server: bool = True
+    """Whether the server ended each connection."""
     of_strangers: bool = True
     """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
     bare: bool = True
@@ -200,6 +204,8 @@ class Line:
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
         self.at_client &= bool(rows["at_client"].all())
         self.at_server &= bool(rows["at_server"].all())
+        self.by_client &= bool(rows["by_client"].all())
+        self.by_server &= bool(rows["by_server"].all())
         clients = rows["client"].unique()
         self.of_strangers &= (
             self.at_server
@@ -259,7 +265,7 @@ class Line:
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
             "unclosed": f"closed, and no FIN was answered ({units.number(self.unanswered_fins, 'FIN')})",
-            "unused": "reset before any data",
+            "unused": f"reset{self._side()} before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",
         }[kind]
         were = "was" if self.connections == 1 else "were"
@@ -307,6 +313,10 @@ class Line:
         shortest, longest = map(units.duration, self.opening_ns)
         lasted = longest if shortest == longest else f"{shortest} to {longest}"
         return f"{lasted} ({tries}{answers})"
+
+    def _side(self) -> str:
+        """Return the words on the end that ended each connection; empty if it was not always the same."""
+        return " by the server" if self.by_server else " by the client" if self.by_client else ""
 
     def _resetter(self) -> str:
         return self.resetters.one if len(self.resetters) == 1 else "one end"

@@ -56,6 +56,10 @@ class Talks:
         edges = [(first <= at) & (at <= last) for at in (self.start_ns, self.end_ns)]
         return bool((self._of(one, other) & (edges[0] | edges[1])).any())
 
+    def met(self, one: str, other: str) -> bool:
+        """Return whether two hosts had another connection in the capture."""
+        return bool(self._of(one, other).any())
+
     def alive(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
         """Return whether a connection of two hosts with payload lasted at a time."""
         lasted = (self.start_ns <= end_ns) & (self.end_ns >= start_ns)

@@ -35,7 +35,8 @@ FEWEST: Final = 10
 def _asks(flow: Flow) -> bool:
     """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
 
-    A stream of which one exchange has most bytes is that transfer. A subflow of Multipath TCP may have one half of each.
+    A stream of which one exchange has most bytes is that transfer, from an initial window on. A subflow of Multipath TCP
+    may have one half of each.
     """
     alone = flow.summary["limit"] == "app" and not flow._counts["multipath"]
     shares = requests.told(flow) if alone else None
@@ -44,7 +45,7 @@ def _asks(flow: Flow) -> bool:
         return False
     each = flow.exchanges
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
-    if each_bytes.max() > each_bytes.sum() / 2:
+    if each_bytes.max() > max(each_bytes.sum() / 2, initial_window_bytes(flow)):
         return False
     quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
     return bool(quick or each_bytes.mean() < initial_window_bytes(flow))

@@ -60,7 +60,8 @@ def speed(flow: Flow) -> str:
         return ""
     idle = "the connection was idle or exchanged little"
     if bulk is None:
-        idle = "it had nothing to send" if _is_other_busy(flow) else "the connection was open and idle"
+        asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
+        idle = "it had nothing to send" if asked else "the connection was open and idle"
     return f"{_moved(flow, bulk)}; for another {units.duration(rest_ns)} {idle}."
 
 
