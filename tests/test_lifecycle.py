@@ -434,6 +434,7 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     said = connections.sentences(capture)
     line = f"2 connections from 192.0.2.1 to port 443 of 2 hosts were closed, and no FIN was answered ({2 * fins} FINs)."
     assert [one.startswith(line) for one in said] == ([True] if told else [])
+    assert any("A reset is in the capture, too" in one for one in said) == (told and "R." in answer)
     assert connections.failed(capture) == 0
 
 

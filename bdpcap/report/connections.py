@@ -113,6 +113,10 @@ _TURNED_AWAY: Final = (
     "The server opened it and reset it at once: "
     "see in its log whether a rule, a limit of connections, or a crash did that."
 )
+_ALSO_RESET: Final = (
+    "A reset is in the capture, too: the other end knew no such connection, or this one gave up. "
+    "Nothing to mend, unless a program waited."
+)
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
@@ -379,6 +383,8 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     advice = _ADVICE[kind]
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
+    elif kind == "unclosed" and line.reset:
+        advice = _ALSO_RESET
     elif kind in _RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed" and line.at_client:

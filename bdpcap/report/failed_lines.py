@@ -168,6 +168,8 @@ class Line:
     """Whether the client ended each connection."""
     by_server: bool = True
     """Whether the server ended each connection."""
+    reset: bool = True
+    """Whether a reset ended each connection."""
     of_strangers: bool = True
     """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
     bare: bool = True
@@ -206,6 +208,7 @@ class Line:
         self.at_server &= bool(rows["at_server"].all())
         self.by_client &= bool(rows["by_client"].all())
         self.by_server &= bool(rows["by_server"].all())
+        self.reset &= bool(rows["reset"].all())
         clients = rows["client"].unique()
         self.of_strangers &= (
             self.at_server

@@ -68,7 +68,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
-    ``by_client`` and ``by_server`` are whether that end ended it.
+    ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``bare`` is whether its SYN has at most the MSS as an option.
     ``routed`` is whether a packet of the client was captured on both sides of a router.
     """
@@ -120,6 +120,7 @@ def _table(
         "at_server": at_server,
         "by_client": life["ended_by"][rows] == 0,
         "by_server": life["ended_by"][rows] == 1,
+        "reset": life["ended"][rows] == "rst",
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "routed": both["routed_copies"][::2][rows] > 0,
     }
