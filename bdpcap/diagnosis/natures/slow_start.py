@@ -42,8 +42,12 @@ def _doublings(flow: Flow) -> int:
 
 def _slow_start(flow: Flow) -> str:
     rtt_ns, moved = flow.summary["rtt_min_ns"], in_flight.whole(flow)
+    # Each request takes a round trip, whatever it fetches.
+    asked = len(flow.exchanges)
+    several = f" for {units.number(asked, 'request')}" if asked > 1 else ""
+    trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (
-        f"{moved.words()}, {moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{pauses(flow)}; "
+        f"{moved.words()}, {trips}{pauses(flow)}; "
         f"slow start alone needs {_doublings(flow)}, from ten segments on. Nothing was retransmitted."
     )
 
