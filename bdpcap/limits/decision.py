@@ -23,7 +23,7 @@ IDLE: Final = "idle"
 
 NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",
-    "silent": "The capture holds no acknowledgment of this flow, or not those that its receiver must have sent.",
+    "silent": "The capture lacks acknowledgments that the receiver must have sent.",
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
     "shifted": "The timestamp clocks of both ends stood still: the capture's times are wrong here.",
     "coarse": "The clock of the capture is too coarse for this round trip.",
