@@ -163,10 +163,9 @@ def _of_quiet(quiet: list[Group], detailed: list[Group], words: str) -> str:
     carried = units.data_size(flows["payload_bytes"].sum())
     streams = {int(stream) for stream in flows["stream"]}
     shown = {int(stream) for group in detailed for stream in group.flows["stream"]}
-    named = [units.streams(sorted(streams - shown))] if streams - shown else []
-    named += [f"{units.streams(sorted(streams & shown))}, the other way"] if streams & shown else []
-    numbers = " and ".join([named[0], *(one[0].lower() + one[1:] for one in named[1:])])
-    return f"{numbers}: {carried}{words}"
+    whole, half = (units.streams(sorted(some)) if some else "" for some in (streams - shown, streams & shown))
+    other = f"{', and the' if whole else 'The'} other way of {half[0].lower()}{half[1:]}" if half else ""
+    return f"{whole}{other}: {carried}{words}"
 
 
 def head(flow: Flow) -> str:
