@@ -8,6 +8,7 @@ from small_transfer import CLIENT, SERVER, START, write_pcap
 
 import bdpcap
 from bdpcap import report
+from bdpcap.report import sections
 from bdpcap.report.no_flows import datagrams, sentence
 
 DATAGRAMS = 12
@@ -83,9 +84,17 @@ def test_failed_connections_are_listed_with_advice(capture_of):
     assert "Start the service" in " ".join(report.text(capture_of("refused")).split())
 
 
+def rates(capture):
+    """The rates in the page's table of UDP flows."""
+    (table,) = sections.tables(capture)
+    (column,) = (column for column in table.columns if column.title == "rate")
+    return column.cells
+
+
 def test_udp_flows_are_in_text_and_page(capture_of, tmp_path):
     capture = capture_of("udp")
     # So few show no rate.
+    assert set(rates(capture)) == {"-"}
     assert datagrams(capture)[0] == "10.0.0.1:5000 → 10.0.0.2:9: 6 datagrams, 6.00 kB."
     assert all(line in " ".join(report.text(capture).split()) for line in datagrams(capture))
     assert "10.0.0.1:5001" in report.write_html(capture, tmp_path / "page.html").read_text(encoding="utf-8")
@@ -95,6 +104,7 @@ def test_twelve_datagrams_have_a_rate(tmp_path):
     # 96,000 bits, and 1.1 s from the first to the last.
     capture = bdpcap.analyze(written(tmp_path / "one.pcap", udp_frames([5000])))
     assert datagrams(capture) == ["10.0.0.1:5000 → 10.0.0.2:9: 12 datagrams, 12.0 kB at 87.3 kbit/s."]
+    assert rates(capture) == ["87.3 kbit/s"]
 
 
 def test_many_udp_flows_are_cut_with_the_command_that_lists_all(tmp_path):

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
     from bdpcap.read.facts import CaptureInfo
 
-__all__ = ["datagrams", "sentence"]
+__all__ = ["FEWEST", "datagrams", "sentence"]
 
 _LINES: Final = 5
 """Maximum number of UDP flows with a line, the largest; the table of `bdpcap info` has all."""
 _REASONS: Final = 3
 """Most reasons why frames hold nothing to judge, the most frequent; `bdpcap info` has all."""
-_FEWEST: Final = 10
+FEWEST: Final = 10
 """Fewest datagrams of which a rate is given: of fewer, the moment at which they were captured decides it."""
 _HANDSHAKES: Final = {
     "complete": "opened",
@@ -88,7 +88,7 @@ def datagrams(capture: Capture) -> list[str]:
 
 def _datagrams(flow: pd.Series) -> str:
     ends = f"{flow['sender']} → {flow['receiver']}"
-    rate = flow["throughput_bps"] if flow["packets"] >= _FEWEST else pd.NA
+    rate = flow["throughput_bps"] if flow["packets"] >= FEWEST else pd.NA
     parts = [
         f"{ends}: {units.number(flow['packets'], 'datagram')}",
         units.data_size(flow["payload_bytes"]) + ("" if pd.isna(rate) else f" at {units.rate(rate)}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap.host import compare
-from bdpcap.report import host, ranking
+from bdpcap.report import host, no_flows, ranking
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def _datagrams(capture: Capture) -> Table:
             Column("sender → receiver", [f"{sender} → {receiver}" for sender, receiver in ends]),
             _quantities("datagrams", flows["packets"], units.count),
             _quantities("bytes", flows["payload_bytes"], units.data_size),
-            _quantities("rate", flows["throughput_bps"], units.rate),
+            _quantities(
+                "rate", flows["throughput_bps"].where(flows["packets"] >= no_flows.FEWEST), units.rate
+            ),
             _quantities("lost", flows["lost"], units.count),
             _quantities("jitter", flows["jitter_ns"], units.duration),
         ),
