@@ -47,6 +47,8 @@ def gateway(flow: Flow) -> Gateway | None:
     millisecond there and back. Without the SYNs in the capture, the scale is unknown. Then other connections of the
     private host show it: its packets to public hosts go through one gateway, which has one TTL.
     """
+    if is_public(host(flow.sender)) == is_public(host(flow.receiver)):
+        return None
     ends = {
         flow.sender: flow._counts,
         flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
@@ -56,7 +58,7 @@ def gateway(flow: Flow) -> Gateway | None:
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     # Equal time stamps show no round trip.
     is_near = rtt_ns is not None and 0 < rtt_ns < _NEAR_NS
-    if not is_public(host(far)) or is_public(host(near)) or not initial or not is_near:
+    if not initial or not is_near:
         return None
     own_syn = flow.summary["window_scale_source"] == UNSCALED
     shown = own_syn or (not flow._counts["handshake"] and (host(near), int(ttl)) in _shown(flow.capture))
