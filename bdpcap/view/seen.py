@@ -24,7 +24,7 @@ __all__ = ["MOST", "Seen"]
 MOST: Final = 2_000_000
 """Maximum number of events of a flow in memory, beyond which an overview is kept instead; about 250 MB."""
 _OVERVIEW: Final = 10_000
-"""Time columns of an overview: 40 for each of the screen's, so that an extreme is off by a fortieth of one at most."""
+"""Time columns of an overview: 50 for each of the screen's, so that an extreme is off by a fiftieth of one at most."""
 
 
 class Seen:

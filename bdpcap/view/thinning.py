@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "thinned"]
 
-COLUMNS: Final = 250
-"""Time columns of the figures: lines have 1000 points, so that a browser redraws them within a tenth of a second."""
+COLUMNS: Final = 200
+"""Time columns of the figures: lines have 800 points, so that a browser redraws them within a tenth of a second."""
 _EACH: Final = 4
 """Events that a line keeps in a time column: the first, the last, the lowest and the highest."""
 
