@@ -39,10 +39,7 @@ def test_an_outage_is_the_news():
     assert flow.remedy.where.startswith("the path from ")
 
 
-def test_acknowledgments_of_other_data_show_that_the_path_was_up():
-    # Of two segments the first is lost, and so is its first copy. The second is reported at once, and again later. From
-    # the first report to the end it takes 1, 1, 2 and 0.02 s.
-    lost = """
+LOST_TWICE = """
     +.001 > P. 1:1001(1000) ack 1 win 502
     +.020 < .  1:1(0) ack 1001 win 500
     +.001 > .  1001:2461(1460) ack 1 win 502
@@ -53,7 +50,14 @@ def test_acknowledgments_of_other_data_show_that_the_path_was_up():
     +2    > .  1001:2461(1460) ack 1 win 502
     +.020 < .  1:1(0) ack 2561 win 500
     """
-    flow = opened(lost).flow(0)
+"""Of two segments the first is lost, and so is its first copy. The second is reported at once, and again later.
+
+From the first report to the end it takes 1, 1, 2 and 0.02 s.
+"""
+
+
+def test_acknowledgments_of_other_data_show_that_the_path_was_up():
+    flow = opened(LOST_TWICE).flow(0)
     assert screen.head(flow).startswith("loss and timeouts (confidence ")
     assert "No acknowledgment of new data came for 4.02 s" in screen.sentences(flow)[-1]
     assert "show that 198.51.100.2 was there." in screen.sentences(flow)[-1]
@@ -95,17 +99,7 @@ def test_one_lost_acknowledgment_is_no_outage(reported, kind):
 
 def test_losses_hold_a_flow_for_their_longest_stall_only():
     # The rounds of the repair take longer: they begin before the loss, and end after the acknowledgment of 4.02 s.
-    flow = opened("""
-    +.001 > P. 1:1001(1000) ack 1 win 502
-    +.020 < .  1:1(0) ack 1001 win 500
-    +.001 > .  1001:2461(1460) ack 1 win 502
-    +0    > P. 2461:2561(100) ack 1 win 502
-    +.020 < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
-    +1    > .  1001:2461(1460) ack 1 win 502
-    +1    < .  1:1(0) ack 1001 win 500 <sack 2461:2561>
-    +2    > .  1001:2461(1460) ack 1 win 502
-    +.020 < .  1:1(0) ack 2561 win 500
-    """).flow(0)
+    flow = opened(LOST_TWICE).flow(0)
     assert headline._hold(flow, 9e9) == "was held for 4.02 s: loss and timeouts"
 
 

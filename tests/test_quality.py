@@ -191,7 +191,7 @@ def test_a_packet_that_the_receiver_got_twice_is_no_copy(answer, copies):
 )
 def test_copies_that_the_receiver_reports_are_of_the_network(hops, reported, delivered, device):
     # Each of three segments and a bare ACK come twice. RFC 2883: a receiver reports each segment that came twice, but
-    # knows nothing of the ACK. What it reports of most segments, the network did to the ACK, too.
+    # knows nothing of the ACK. Where it reports most segments, the network doubled the ACK, too.
     segments = "".join(
         f"""
     +.010 > P. {first}:{first + 1000}(1000) ack 1 win 502 id {number}
