@@ -47,13 +47,15 @@ def gateway(flow: Flow) -> Gateway | None:
     millisecond there and back. Without the SYNs in the capture, the scale is unknown. Then other connections of the
     private host show it: its packets to public hosts go through one gateway, which has one TTL.
     """
-    if is_public(host(flow.sender)) == is_public(host(flow.receiver)):
+    far, near = flow.sender, flow.receiver
+    if is_public(host(near)):
+        far, near = near, far
+    if not is_public(host(far)) or is_public(host(near)):
         return None
     ends = {
         flow.sender: flow._counts,
         flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
     }
-    far, near = sorted(ends, key=lambda name: not is_public(host(name)))
     rtt_ns, ttl = ends[near]["rtt_min_ns"], ends[far]["ttl"]
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     # Equal time stamps show no round trip.
