@@ -83,7 +83,7 @@ def places(
         if known_ns is not None:
             least[path] = min(least[path], known_ns)
     place = np.empty(len(paths), dtype=np.int8)
-    for rows, to_sender, to_receiver in _round_trips_of_blocks(directions):
+    for rows, to_sender, to_receiver in _by_direction_in_blocks(directions):
         own, back = paths[rows], _back(paths[rows])
         # Connections of a host with itself have one path for both directions.
         shared = np.isfinite(least[own]) & (own != back)
@@ -96,7 +96,7 @@ def places(
 def sender_sides(directions: Mapping[str, Any], paths: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Return the least round trip from the tap to the sender for each path, in nanoseconds; infinite if unknown."""
     least = np.full(int(paths.max(initial=0)) + 1, np.inf)
-    for rows, to_sender, to_receiver in _round_trips_of_blocks(directions):
+    for rows, to_sender, to_receiver in _by_direction_in_blocks(directions):
         # A direction that shows one end only may show a delayed acknowledgment, not the path: others show more.
         shows = to_sender + to_receiver >= SHORTEST_NS
         np.minimum.at(least, paths[rows][shows], to_sender[shows])
@@ -109,16 +109,16 @@ def _back(paths: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
     return paths.reshape(-1, 2)[:, ::-1].ravel()
 
 
-def _round_trips_of_blocks(
+def _by_direction_in_blocks(
     directions: Mapping[str, Any],
 ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield rows and their `_round_trips` block by block: arrays for millions of directions would take much memory."""
+    """Yield rows and their `_by_direction` block by block: arrays for millions of directions would take much memory."""
     for first in range(0, len(directions["sender_side_ns"]), BLOCK):
         rows = slice(first, first + BLOCK)
-        yield rows, *_round_trips({name: values[rows] for name, values in directions.items()})
+        yield rows, *_by_direction({name: values[rows] for name, values in directions.items()})
 
 
-def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _by_direction(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least round trips from the tap to the sender and to the receiver, in nanoseconds; NaN if unknown.
 
     A host takes longer to answer a SYN than to acknowledge data: a socket is made for it. So on the receiver's host,
@@ -186,7 +186,7 @@ def sentence(directions: Mapping[str, Any], row: int, place: str) -> str:
         Its place, from `places`.
     """
     one = _both(directions, row)
-    own = PLACES[_placed(*_round_trips(one))[0]]
+    own = PLACES[_placed(*_by_direction(one))[0]]
     others = None if own == place else "placed by other flows between the same hosts"
     return "; ".join(filter(None, [_delays(one), others, _host(one, place), _routers(one)]))
 
