@@ -308,6 +308,22 @@ def test_the_segment_size_below_the_handshakes_is_explained():
     assert "1,400 bytes a packet" in size.cause
 
 
+def test_a_sender_whose_own_syn_has_the_size_of_its_segments_takes_it_from_there():
+    """RFC 9293 section 3.7.1: a sender takes the smaller of the offered MSS and what its own interface carries."""
+    packets = scenario("""
+        0     > S  0:0(0)       win 8000 <mss 536>
+        +.020 < S. 0:0(0) ack 1 win 9000 <mss 1460>
+        +0    > .  1:537(536)     ack 1 win 500
+        +0    > .  537:1073(536)  ack 1 win 500
+        +0    > .  1073:1609(536) ack 1 win 500
+        +.020 < .  1:1(0)   ack 1609 win 9000
+        """)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
+    assert "itself has MSS 536, that of 198.51.100.2 1,460" in size.sentence
+    assert "MTU of 576 bytes" in size.cause
+
+
 @pytest.mark.parametrize(
     ("full", "options", "default"),
     [(536, "", True), (524, "TS val 1 ecr 1", True), (576, "", False), (1220, "", False)],

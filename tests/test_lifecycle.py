@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from conftest import unavailable
 from oracles import SAMPLES, SHARED
-from packets import Address, pcap
+from packets import Address, pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -886,6 +886,30 @@ def test_data_that_nobody_acknowledges_or_repeats_are_no_tcps(packets, pause_s, 
     assert flow.verdict.startswith(f"A program's own packets: In 4 s, none of {packets} packets") == no_tcp
     assert ("the program that makes these packets" in str(flow.remedy)) == no_tcp
     assert not (no_tcp and "longest wait for an acknowledgment" in " ".join(report.text(capture).split()))
+
+
+def repeated(times, apart_s):
+    """Return a capture of one segment that came so often; within 50 ms, equal packets count as copies."""
+    sent = [
+        tcp_packet(round(1e9 * apart_s * place), SERVER, CLIENT, seq=1, ack=1, payload_bytes=100, identification=7)
+        for place in range(times)
+    ]
+    return bdpcap.analyze(pcap(sent))
+
+
+@pytest.mark.parametrize(("repeats", "no_tcp"), [(15, False), (16, True)])
+def test_a_segment_that_comes_more_often_than_a_tcp_repeats_it_is_no_tcps(repeats, no_tcp):
+    """Linux gives up after 15 repeats (tcp_retries2)."""
+    flow = repeated(1 + repeats, 1).flow(0, str(SERVER))
+    said = f"A program's own packets: The same segment came {repeats} times more, and no acknowledgment did."
+    assert flow.verdict.startswith(said) == no_tcp
+
+
+@pytest.mark.parametrize(("times", "mirrored"), [(2, True), (12, False)])
+def test_more_copies_than_a_capture_has_interfaces_are_a_programs(times, mirrored):
+    written = " ".join(report.text(repeated(times, 0.001)).split())
+    assert ("Captured several times" in written) == mirrored
+    assert ("A program sent the same packets again and again: 11 packets" in written) != mirrored
 
 
 def test_a_service_of_the_internet_has_long_been_there():

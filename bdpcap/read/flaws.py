@@ -25,6 +25,8 @@ Below this share only the affected rounds are doubtful: their evidence names the
 """
 PAIRS: Final = 3
 """Pairs of streams that a sentence names; a choice."""
+_MOST_PLACES: Final = 10
+"""Most copies of a packet that a capture on every interface makes: a choice, above those of bridges and tunnels."""
 COARSE_NS: Final = 100_000
 """A clock resolution from which on it is a flaw: round trips within a building take this long."""
 
@@ -146,6 +148,16 @@ def _between(seen: Seen, seams: Sequence[Seam]) -> str:
     """Return the names of the files around the first place where files are missing, as part of a sentence."""
     before, after = seen.names(seams[0])
     return f"{', first' if len(seams) > 1 else ''} between {before} and {after}"
+
+
+def _copies(seen: Seen) -> str:
+    again = units.number(seen.captured_again, "packet")
+    if seen.captured_again > _MOST_PLACES * (seen.info.segments - seen.info.copies):
+        return f"A program sent the same packets again and again: {again} equal an earlier one."
+    return (
+        "Captured several times (mirrored, on several interfaces, or before and after a router): "
+        f"{again} more than were sent."
+    )
 
 
 def _delivered_twice(seen: Seen) -> str:
@@ -393,10 +405,7 @@ DECLARED: Final = (
     Declared(
         "copies",
         lambda seen: seen.captured_again,
-        lambda seen: (
-            "Captured several times (mirrored, on several interfaces, or before and after a router): "
-            f"{units.number(seen.captured_again, 'packet')} more than were sent."
-        ),
+        _copies,
         "Copies are left out.",
     ),
     Declared(

@@ -1,4 +1,4 @@
-"""Data that nobody acknowledges and nobody sends again: a program makes the packets, and no TCP."""
+"""Data that nobody acknowledges, never sent again or too often: a program makes the packets, and no TCP."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["NATURE"]
+__all__ = ["MOST_REPEATS", "NATURE"]
 
+MOST_REPEATS: Final = 15
+"""Most times that a TCP sends a segment again: Linux's ``tcp_retries2``; Windows gives up after fewer."""
 _INITIAL_WINDOW: Final = 10
 """Most packets that a TCP sends before the first acknowledgment (RFC 6928)."""
 _BOTH_SYNS: Final = 3
@@ -21,6 +23,26 @@ _BOTH_SYNS: Final = 3
 
 
 def _is_no_tcp(flow: Flow) -> bool:
+    return _is_repeated(flow) or _is_never_repeated(flow)
+
+
+def _is_repeated(flow: Flow) -> bool:
+    """Return whether the same segments came more often than a TCP sends them, and none was acknowledged."""
+    acknowledged = flow._counts["acked_bytes"] or flow._counts["unseen_bytes"]
+    return bool(not acknowledged and _repeats(flow) > MOST_REPEATS * _segments(flow))
+
+
+def _repeats(flow: Flow) -> int:
+    """Return the number of segments that were captured before, whoever made the copies."""
+    return int(flow._counts["retransmits"] + flow._counts["payload_copies"])
+
+
+def _segments(flow: Flow) -> int:
+    """Return the number of different segments with data, one at least."""
+    return -(-int(flow.summary["payload_bytes"]) // max(1, int(flow._counts["largest_bytes"] or 0))) or 1
+
+
+def _is_never_repeated(flow: Flow) -> bool:
     """Return whether data went on without an acknowledgment, and without the retransmission that its timer calls for.
 
     Next to an end, a capture with both SYNs has the packets of both ends.
@@ -41,6 +63,13 @@ def _sent(flow: Flow) -> int:
 
 
 def _no_tcp(flow: Flow) -> str:
+    if _is_repeated(flow):
+        segments, repeats = _segments(flow), _repeats(flow)
+        what = "The same segment" if segments == 1 else f"The same {segments:,} segments"
+        return (
+            f"{what} came {units.count(repeats)} times more, and no acknowledgment did. A TCP would have given up: "
+            "a program makes these packets, such as a generator or a replay."
+        )
     sent = units.number(_sent(flow), "packet")
     waited = units.duration(flow.summary["longest_stall_ns"])
     return (

@@ -203,16 +203,45 @@ def has_default_size(flow: Flow) -> bool:
     """
     announced, full = int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
     default = _DEFAULT_IPV6 if flow.sender.startswith("[") else _DEFAULT_IPV4
-    options = _TIMESTAMPS if flow._counts["has_timestamps"] else 0
-    return bool(flow._counts["handshake"]) and full + options == default < announced and not too_big(flow)
+    small = full + _options(flow) == default < announced
+    return bool(flow._counts["handshake"]) and small and not too_big(flow)
+
+
+def _options(flow: Flow) -> int:
+    """Return the bytes of the options that every segment of a flow has."""
+    return _TIMESTAMPS if flow._counts["has_timestamps"] else 0
+
+
+def _offers_no_more(flow: Flow, full: int) -> bool:
+    """Return whether the sender's own SYN has the MSS of its full segments."""
+    return full + _options(flow) == flow._counts["syn_mss_bytes"]
+
+
+def _own_size(flow: Flow, announced: int, full: int) -> Finding:
+    """Return a finding on a sender whose own SYN offers no larger segments than it sends."""
+    options = _options(flow)
+    headers = _IPV6 if flow.sender.startswith("[") else _IPV4
+    return Finding(
+        code=Code.SEGMENT_SIZE,
+        sentence=f"Full segments carry {full:,} bytes: the SYN of {host(flow.sender)} itself has MSS {full + options:,}, "
+        f"that of {host(flow.receiver)} {announced + options:,}.",
+        cause=f"The sender's own interface or route has an MTU of {full + options + headers:,} bytes, or a router on the "
+        "way clamps the MSS of both SYNs.",
+        remedy="If the path carries more, raise the MTU there, or lift the clamp.",
+        values={"mss_bytes": full, "announced_mss_bytes": announced},
+        evidence="the largest payload without PSH, sent three times and more; MSS of both SYNs",
+        certainty=Certainty.LIKELY,
+        source="RFC 9293 section 3.7.1",
+    )
 
 
 def _default_size(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on a sender that goes without the MSS option of its receiver."""
+    options = _options(flow)
     return Finding(
         code=Code.SEGMENT_SIZE,
-        sentence=f"Full segments carry {full:,} bytes, though the SYN of {host(flow.receiver)} offers {announced:,}: "
-        "a sender takes this size if no MSS option reached it.",
+        sentence=f"Full segments carry {full:,} bytes (MSS {full + options:,}), though the SYN of {host(flow.receiver)} "
+        f"has MSS {announced + options:,}: a sender takes this size if no MSS option reached it.",
         cause="A device on the way answered the handshake in the sender's place (a SYN proxy), or took the option out.",
         remedy="Let the SYN proxy, load balancer or firewall before the sender pass the MSS option on.",
         values={"mss_bytes": full, "announced_mss_bytes": announced},
@@ -224,13 +253,13 @@ def _default_size(flow: Flow, announced: int, full: int) -> Finding:
 
 def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on full segments that are smaller than the receiver allows."""
+    if _offers_no_more(flow, full):
+        return _own_size(flow, announced, full)
     if has_default_size(flow):
         return _default_size(flow, announced, full)
-    headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + (
-        _TIMESTAMPS if flow._counts["has_timestamps"] else 0
-    )
+    headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + _options(flow)
     # The options of a segment take at most 40 bytes (RFC 9293 section 3.1).
-    room = announced - full <= _OPTIONS - (_TIMESTAMPS if flow._counts["has_timestamps"] else 0)
+    room = announced - full <= _OPTIONS - _options(flow)
     return Finding(
         code=Code.SEGMENT_SIZE,
         sentence=f"Full segments carry {full:,} bytes, {announced - full:,} less than the handshake allows.",
