@@ -84,10 +84,10 @@ def _shut(own: pd.DataFrame) -> str:
 
 
 def _ramp(_: Flow, own: pd.DataFrame) -> str:
-    windows = own["window_max_bytes"].dropna()
-    if windows.empty or windows.iloc[0] >= windows.max():
+    least, largest = own["window_min_bytes"].dropna(), own["window_max_bytes"].max()
+    if least.empty or least.iloc[0] >= largest:
         return ""
-    return f"it grew from {units.exact_bytes(windows.iloc[0])} to {units.exact_bytes(windows.max())}"
+    return f"it grew from {units.exact_bytes(least.iloc[0])} to {units.exact_bytes(largest)}"
 
 
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:

@@ -98,13 +98,25 @@ class Window(Concept):
 
     @field("yes")
     def rising(self) -> Bools:
-        """Is the window the largest so far, and does it exceed that within three rounds?"""
+        """Is the window the largest so far, and does it exceed that within three rounds? Or opens it in this round?"""
         most = self.rounds.most_so_far(self.largest)
         next_most: Floats = np.fmax.reduce(
             [self.rounds.shifted(self.largest, by, np.nan) for by in range(1, RISING_ROUNDS + 1)]
         )
         # An increase of less than half a percent is a rounding error of the window scale.
-        return (self.largest >= LARGEST_YET * most) & (next_most > GROWN * most)
+        return (self.largest >= LARGEST_YET * most) & (next_most > GROWN * most) | self._opens
+
+    @property
+    def _opens(self) -> Bools:
+        """Return whether the flight filled the smallest window of a round, which was the largest before, and it grew.
+
+        A SYN bears no scale, so Windows offers 8,192 bytes in it, and more in the next packet (RFC 7323 section 2.2).
+        """
+        rounds = self.rounds
+        first = rounds.window_min_bytes
+        before = rounds.shifted(rounds.most_so_far(self.largest), -1, 0.0)
+        opens: Bools = (before <= first) & (rounds.in_flight_max_bytes <= first) & (self.largest > GROWN * first)
+        return opens
 
     @field("yes")
     def stands(self) -> Bools:
@@ -120,14 +132,14 @@ class Window(Concept):
 
     @field("share")
     def share_of_largest(self) -> Floats:
-        """Window over the largest before the round, by time: a dip lasts no longer than the flight is below it.
+        """Window over the largest before the round, by time: a dip lasts no longer than the flight is below it. 1 at first.
 
         The flight of a sender that uses the window up shows for how long the window was how large.
         """
         rounds = self.rounds
         held = np.clip(rounds.in_flight_mean_bytes, rounds.window_min_bytes, self.largest)
         before = rounds.shifted(rounds.most_so_far(self.largest), -1, np.nan)
-        return rounds.ratio(held, np.where(np.isnan(before), self.largest, before))
+        return rounds.ratio(held, np.where(np.isnan(before), held, before))
 
     @field("yes")
     def unread(self) -> Bools:
