@@ -119,7 +119,7 @@ def _outage(flow: Flow) -> str:
 def _last_sign(flow: Flow, quiet: Silence) -> str:
     """Return a sentence on the receiver's silence; empty unless it was longer, and data waited for most of it."""
     whole, waited = units.duration(quiet.quiet_ns), units.duration(quiet.waited_ns)
-    if whole == waited or quiet.waited_ns < quiet.quiet_ns / 2:
+    if whole == waited or not quiet.waited_ns < quiet.quiet_ns <= 2 * quiet.waited_ns:
         return ""
     return f" No packet of this connection came from {both(flow.sender, flow.receiver)[1]} for {whole}."
 
