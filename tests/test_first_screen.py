@@ -337,11 +337,23 @@ def test_without_the_handshake_news_and_late_answers_are_not_told_apart(before, 
     )
     flow = analysed(before + talk).flow(0)
     unclear = not before and wait > 1
-    assert natures.nature(flow) is (natures.requests.IN_TURN if unclear else natures.REQUESTS)
+    assert natures.nature(flow) is (natures.in_turn.NATURE if unclear else natures.REQUESTS)
     said = screen.sentences(flow)[0]
     assert ("by the server" in said) != unclear
     assert ("the capture does not show which end asked" in said) == unclear
-    assert flow.remedy.words.startswith("Nothing to mend if it sent news.") == unclear
+    assert flow.remedy.words.startswith("Nothing to mend if it sent news") == unclear
+
+
+def test_a_server_that_spoke_first_may_be_the_one_that_asks():
+    """A shell that calls home opens the connection; who sits at the other end types the commands."""
+    talk = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {101 + 100 * n} win 502\n"
+        f"+{3 + n % 3} < P. {101 + 100 * n}:{201 + 100 * n}(100) ack {101 + 100 * n} win 500\n"
+        for n in range(6)
+    )
+    flow = analysed(f"{HANDSHAKE}\n+.1 < P. 1:101(100) ack 1 win 500\n{talk}").flow(0)
+    assert natures.nature(flow) is natures.in_turn.NATURE
+    assert "198.51.100.2 also sent first, so the capture does not show which end asked." in flow.verdict
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from bdpcap.diagnosis.natures import (
     disowned,
     farewell,
     half,
+    in_turn,
     no_tcp,
     outage,
     requests,
@@ -50,7 +51,7 @@ STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
-MUTUAL: Final = (requests.MESSAGES, requests.IN_TURN, REQUESTS)
+MUTUAL: Final = (requests.MESSAGES, in_turn.NATURE, REQUESTS)
 """Natures of a stream whose both directions are one exchange."""
 TIMER: Final = timer.NATURE
 

@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["IN_TURN", "MESSAGES", "NATURE"]
+__all__ = ["MESSAGES", "NATURE"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
 
 SLIGHT: Final = 0.1
 """Share of a round trip by which round trips scatter: less is no time of a transfer, and no other part of an exchange."""
-AT_ONCE: Final = 0.1
-"""Share of the server's usual time below which the client's is no time of a program that decides: a choice."""
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -73,48 +71,6 @@ def _requests(flow: Flow) -> str:
     more = f" {more}" if more else _longest(flow, shares)
     answered = f", typically answered in {_typical(flow, shares)}" if shares.typical.answered_ns else ""
     return f"{number} one after the other{answered}.{more}"
-
-
-def _is_unclear(flow: Flow) -> bool:
-    """Return whether a stream without its handshake may be news of the server that the client confirms at once.
-
-    A client that asks anew after each late answer looks the same: only the beginning of the connection could tell.
-    """
-    if flow._counts["handshake"] or not _asks(flow) or sent_again(flow) is not None:
-        return False
-    shares = requests.told(flow)
-    if shares is None or requests.held_sides(shares) or shares.news or _side(flow, shares) != "server":
-        return False
-    server_ns, client_ns = (shares.medians_ns[side] for side in ("server", "client"))
-    return bool(server_ns >= NOTICED_NS and client_ns < AT_ONCE * server_ns)
-
-
-def _in_turn(flow: Flow) -> str:
-    shares = requests.told(flow)
-    if shares is None:
-        return ""
-    waits = [
-        f"{units.duration(shares.medians_ns[side])} until {name} sent"
-        for side, name in zip(("server", "client"), _named(flow), strict=True)
-    ]
-    number = units.number(shares.count, "message")
-    return (
-        f"{number} each way, in turn: typically {', and '.join(waits)}. Without the handshake, the capture does not show "
-        "which end asked."
-    )
-
-
-def _named(flow: Flow) -> tuple[str, str]:
-    """Return the server and the client of a flow's stream in words."""
-    first = flow.exchanges.iloc[0]
-    return both(str(first["server"]), str(first["client"]))
-
-
-def _in_turn_advice(flow: Flow) -> tuple[str, str]:
-    return (
-        _named(flow)[0],
-        "Nothing to mend if it sent news. If it was asked, see in its log whether it worked at these times.",
-    )
 
 
 def _is_held(flow: Flow) -> bool:
@@ -222,7 +178,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
     if sides := requests.held_sides(shares):
-        ends = dict(zip(("server", "client"), _named(flow), strict=True))
+        ends = dict(zip(("server", "client"), both(str(first["server"]), str(first["client"])), strict=True))
         where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
         return where, requests.advice(shares, side)
     # Where packets were lost, their repair is the network's time, and the server's own remains.
@@ -281,4 +237,3 @@ def _pause(each: pd.DataFrame) -> Shown | None:
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice, _shown)
 MESSAGES: Final = Nature("messages both ways", _are_messages, _messages, _requests_advice, _shown)
-IN_TURN: Final = Nature("messages in turn", _is_unclear, _in_turn, _in_turn_advice, _shown)

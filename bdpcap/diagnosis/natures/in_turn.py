@@ -1,0 +1,93 @@
+"""Messages in turn: an end that the other one answers at once may have asked, or been slow to answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis.model import Nature, Shown, exchange
+from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.explain.findings import requests
+from bdpcap.explain.sent_again import sent_again
+from bdpcap.words import units
+from bdpcap.words.endpoints import both
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.explain.exchange_shares import Shares
+
+__all__ = ["NATURE"]
+
+_AT_ONCE: Final = 0.1
+"""Share of the server's usual time below which the client's is no time of a program that decides: a choice."""
+
+
+def _is_unclear(flow: Flow) -> bool:
+    """Return whether the messages of a server may be news or commands, which the client confirms at once.
+
+    A client that asks anew after each late answer looks the same. Only one that spoke first has asked.
+    """
+    shares = requests.told(flow) if flow.summary["limit"] == "app" and not flow._counts["multipath"] else None
+    if shares is None or (flow._counts["handshake"] and not _greeted(flow)):
+        return False
+    if requests.held_sides(shares) or shares.news or sent_again(flow) is not None:
+        return False
+    return _are_short(flow) and _waits_for_server(shares)
+
+
+def _greeted(flow: Flow) -> bool:
+    """Return whether the server sent data before the first request: more than its responses hold."""
+    if flow.capture.info.left_out.get("rows"):
+        return False
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    server = sides["sender"].index(str(flow.exchanges["server"].iloc[0]))
+    return bool(sides["payload_bytes"][server] > flow.exchanges["response_bytes"].sum())
+
+
+def _are_short(flow: Flow) -> bool:
+    """Return whether most messages are short: one that asks for a large answer is a request."""
+    each = flow.exchanges
+    usual = (each["request_bytes"] + each["response_bytes"]).median()
+    return bool(usual < initial_window_bytes(flow))
+
+
+def _waits_for_server(shares: Shares) -> bool:
+    """Return whether most of the time passed until the server sent, and the client usually followed at once."""
+    server_ns, client_ns = (shares.medians_ns[side] for side in ("server", "client"))
+    most = next(iter(shares.parts))
+    return most == "server" and server_ns >= NOTICED_NS and client_ns < _AT_ONCE * server_ns
+
+
+def _in_turn(flow: Flow) -> str:
+    shares = requests.told(flow)
+    if shares is None:
+        return ""
+    waits = [
+        f"{units.duration(shares.medians_ns[side])} until {name} sent"
+        for side, name in zip(("server", "client"), _named(flow), strict=True)
+    ]
+    number = units.number(shares.count, "message")
+    why = f"{_named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
+    return (
+        f"{number} each way, in turn: typically {', and '.join(waits)}. {why} the capture does not show which end asked."
+    )
+
+
+def _named(flow: Flow) -> tuple[str, str]:
+    """Return the server and the client of a flow's stream in words."""
+    first = flow.exchanges.iloc[0]
+    return both(str(first["server"]), str(first["client"]))
+
+
+def _advice(flow: Flow) -> tuple[str, str]:
+    return (
+        _named(flow)[0],
+        "Nothing to mend if it sent news or commands. If it was asked, see in its log whether it worked at these times.",
+    )
+
+
+def _shown(flow: Flow) -> Shown | None:
+    """Return the frames of the exchange in which the server took longest."""
+    return exchange(flow, flow.exchanges["server_ns"])
+
+
+NATURE: Final = Nature("messages in turn", _is_unclear, _in_turn, _advice, _shown)
