@@ -48,13 +48,13 @@ def test_most_pauses_with_data_of_the_peer_are_the_peers_or_those_of_an_answer()
     assert pauses.of(rounds(*[SENT, PEERS] * 3, SENT, (0, 2000, *OWN[2:]), SENT)).cause is None
 
 
-def screen(of_peer):
-    """Lines of small pieces of a client, and its peer 240 ms away; input of the peer comes before each if `of_peer`."""
+def screen(of_peer, piece=100):
+    """Lines of pieces of a client, and its peer 240 ms away; input of the peer comes before each if `of_peer`."""
     lines, sent, heard = [SCREEN], 1, 1
     for _ in range(12):
         for wait_ms in (200, 1, 1):
-            lines.append(f"    +.{wait_ms:03} > P. {sent}:{sent + 100}(100) ack {heard} win 502")
-            sent += 100
+            lines.append(f"    +.{wait_ms:03} > P. {sent}:{sent + piece}({piece}) ack {heard} win 502")
+            sent += piece
         lines.append(f"    +.240 < .  {heard}:{heard}(0) ack {sent} win 512")
         if of_peer:
             lines.append(f"    +.350 < P. {heard}:{heard + 50}(50) ack {sent} win 512")
@@ -63,19 +63,24 @@ def screen(of_peer):
 
 
 @pytest.mark.parametrize(
-    ("of_peer", "headline", "reason"),
+    ("of_peer", "piece", "headline", "reason"),
     [
         # 11 pauses of 200 ms; the round trips between them, with data in flight, are none.
-        (False, "The sending program wrote small pieces", "it paused 11 times, 2.2 s in all"),
-        (
-            True,
-            "The sending program waited for data of the other end",
-            "these came in 11 of its 11 pauses",
+        (False, 100, "The sending program wrote small pieces", "it paused 11 times, 2.2 s in all"),
+        (False, 1460, "The sending program had nothing to send", "it paused 11 times, 2.2 s in all"),
+        *(
+            (
+                True,
+                piece,
+                "The sending program waited for data of the other end",
+                "these came in 11 of its 11 pauses",
+            )
+            for piece in (100, 1460)
         ),
     ],
 )
-def test_who_is_asked_what_it_waits_for(of_peer, headline, reason):
-    flow = screen(of_peer)
+def test_who_is_asked_what_it_waits_for(of_peer, piece, headline, reason):
+    flow = screen(of_peer, piece)
     own = flow.rtts[flow.rtts["limit"] == "app"]
     cause = app.LIMIT.cause(flow, own)
     assert (cause.headline, cause.reason(flow, own)) == (headline, reason)

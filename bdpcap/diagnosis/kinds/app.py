@@ -153,7 +153,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
     if found is not None and found.peer_ns > max(found.own_ns, held_ns / 2):
         return "peer's time"
-    return pauses.of(flow.rtts).cause or detail if detail == "small writes" else detail
+    return pauses.of(flow.rtts).cause or detail if detail in ("small writes", "idle") else detail
 
 
 LIMIT: Final = Limit(
