@@ -188,7 +188,7 @@ def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
     )
     found = screen.entries(ranking.groups(connections(asks, transfer)))
     # 12 requests of 100 bytes, and 12 answers of 200.
-    assert found.quiet == "Stream 0: 3.60 kB in short exchanges, requests and pauses. Nothing to mend there."
+    assert found.quiet == "Stream 0: 3.60 kB in short transfers, requests and pauses. Nothing to mend there."
 
 
 @pytest.mark.parametrize("server_ms", [20, 900])

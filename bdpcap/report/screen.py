@@ -143,7 +143,7 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     fine = [group for group in decided if not ranking.has_place(group.flow)]
     slight = [group for group in decided if ranking.has_place(group.flow)]
     mutual = any(_is_mutual(group.flow) for group in fine)
-    what = "short exchanges, requests and pauses" if mutual else "short transfers and pauses"
+    what = "short transfers, requests and pauses" if mutual else "short transfers and pauses"
     said = [
         _of_quiet(fine, detailed, f" in {what}. Nothing to mend there."),
         _of_quiet(slight, detailed, ", too little to matter here."),
