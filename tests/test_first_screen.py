@@ -171,7 +171,7 @@ def test_short_transfers_of_the_same_hosts_are_the_same_whatever_the_program_did
     found = screen.entries(ranking.groups(capture))
     (only,) = found.detailed
     assert "3 more flows from 198.51.100.2:80: the same (streams 1, 2, 3); together 4.00 kB." in only.same
-    assert found.quiet.startswith("The other way of streams 0, 2: 1.00 kB in short exchanges")
+    assert found.quiet.startswith("The other way of streams 0, 2: 1.00 kB in short transfers")
     assert "the same (streams 1, 2, 3)" in page.html(capture)
 
 

@@ -33,7 +33,7 @@ def _is_repeated(flow: Flow) -> bool:
 
 
 def _repeats(flow: Flow) -> int:
-    """Return the number of segments that were captured before, whoever made the copies."""
+    """Return the number of segments that came again, as retransmissions or as copies."""
     return int(flow._counts["retransmits"] + flow._counts["payload_copies"])
 
 

@@ -241,7 +241,7 @@ def _default_size(flow: Flow, announced: int, full: int) -> Finding:
     return Finding(
         code=Code.SEGMENT_SIZE,
         sentence=f"Full segments carry {full:,} bytes (MSS {full + options:,}), though the SYN of {host(flow.receiver)} "
-        f"has MSS {announced + options:,}: a sender takes this size if no MSS option reached it.",
+        f"has MSS {announced + options:,}. A sender takes this size if no MSS option reached it.",
         cause="A device on the way answered the handshake in the sender's place (a SYN proxy), or took the option out.",
         remedy="Let the SYN proxy, load balancer or firewall before the sender pass the MSS option on.",
         values={"mss_bytes": full, "announced_mss_bytes": announced},
