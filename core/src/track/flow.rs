@@ -80,6 +80,13 @@ pub struct Totals {
     pub delivered_twice: i64,
 }
 
+impl Totals {
+    /// Returns the number of captured bytes that no acknowledgment covered yet, with those of a SYN and a FIN.
+    fn unacknowledged_bytes(&self) -> i64 {
+        self.payload_bytes + 2 - self.acked_bytes
+    }
+}
+
 /// The window that the receiver last advertised, as it passed the tap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AdvertisedWindow {

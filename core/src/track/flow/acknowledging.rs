@@ -122,7 +122,8 @@ impl Flow {
         }
         let mut ack = self.ack_of(observed);
         let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
-        let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
+        let mut seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
+        seen.captured = seen.captured.min(self.totals.unacknowledged_bytes());
         if self.retransmissions.any() {
             let duplicate = self.dsack_block(segment, ack.ack);
             self.retransmissions
