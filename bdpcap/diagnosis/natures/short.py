@@ -30,6 +30,8 @@ __all__ = [
 
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
+_AT_ONCE_NS: Final = 100_000_000
+"""Wait up to which an answer seems to come at once (Nielsen, Usability Engineering, 1993: 0.1 second)."""
 LARGE: Final = 0.1
 """Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
 BRIEF: Final = 0.01
@@ -197,8 +199,10 @@ def _held(flow: Flow) -> str:
 
 
 def _is_short(flow: Flow) -> bool:
-    """Return whether a flow took less than a second, and nothing held it for longer than its transfer takes."""
+    """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
+    if summary["active_ns"] < _AT_ONCE_NS:
+        return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
