@@ -79,9 +79,10 @@ def _named(flow: Flow) -> tuple[str, str]:
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
-    return (
-        _named(flow)[0],
-        "Nothing to mend if it sent news or commands. If it was asked, see in its log whether it worked at these times.",
+    server, client = _named(flow)
+    return "", (
+        f"Nothing to mend on the path or at {client}. {server} sent news or commands, or was slow to answer: its log "
+        "shows which."
     )
 
 

@@ -201,9 +201,10 @@ def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str
     if side == "client":
         return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
     taken_ns = shares.parts[side] * shares.lasting_ns
-    if side == "server" and taken_ns < NOTICED_NS:
+    if taken_ns < NOTICED_NS:
         whose = "" if shares.relayed else " of the server"
-        return f"Nothing to mend: all answers{whose} took {units.duration(taken_ns)}."
+        what = f"answers{whose}" if side == "server" else "round trips and transfers"
+        return f"Nothing to mend: all {what} took {units.duration(taken_ns)}."
     return requests.advice(shares, side) if side == "server" and shares.news else ""
 
 
