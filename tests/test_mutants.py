@@ -6,7 +6,7 @@ import mutants
 import pytest
 
 BATCHES, SIZE = 8, 25
-CAUGHT = (1147, 1646, 2403, 3128, 3505, 20143, 20149, 500611, 505422, 1000670, 1003837, 1004516)
+CAUGHT = (1147, 1646, 2403, 3128, 3505, 20143, 20149, 500611, 505422, 1000670, 1003350, 1003837, 1004516)
 """Mutants that once showed something wrong."""
 
 

@@ -76,9 +76,12 @@ def _is_other_busy(flow: Flow) -> bool:
 
 def ends_by_itself(flow: Flow) -> bool:
     """Return whether nothing was lost, and the main limit is one that time lifts, or the program's."""
+    return not flow.summary["retransmitted_bytes"] and _is_lifted(flow)
+
+
+def _is_lifted(flow: Flow) -> bool:
+    """Return whether the main limit is one that time lifts, or the program's."""
     held = str(flow.summary["limit"])
-    if flow.summary["retransmitted_bytes"]:
-        return False
     own = flow.rtts[flow.rtts["limit"] == held]
     return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
 
@@ -207,7 +210,7 @@ def _is_short(flow: Flow) -> bool:
         return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
-    return bool(first or summary["limit"] == "app" or _only_needless(flow) or ends_by_itself(flow))
+    return bool(first or _only_needless(flow) or _is_lifted(flow))
 
 
 def _only_needless(flow: Flow) -> bool:

@@ -83,7 +83,7 @@ pub struct Totals {
 impl Totals {
     /// Returns the number of captured bytes that no acknowledgment covered yet, with those of a SYN and a FIN.
     fn unacknowledged_bytes(&self) -> i64 {
-        self.payload_bytes + 2 - self.acked_bytes
+        (self.payload_bytes + 2 - self.acked_bytes).max(0)
     }
 }
 
