@@ -432,7 +432,7 @@ def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
         lines += [f"+.00001 < . 1:1(0) ack {ack} win 8000" for ack in range(first + 4000, sent + 1, 2000)]
     flow = analyzed("\n".join(lines), rtt="+.1").flow(0)
     assert natures.nature(flow) is natures.SLOW_START
-    assert "slow start alone needs 4, from ten segments on" in screen.sentences(flow)[0]
+    assert "slow start from ten segments takes 4" in screen.sentences(flow)[0]
     assert flow.remedy.where == ""
     assert flow.remedy.words.startswith("Nothing to mend")
 

@@ -75,7 +75,7 @@ def test_a_rate_that_is_not_that_of_size_and_time_is_found():
     check(
         "22.0 kB in 174 ms at 1.0 Mbit/s. 967 kB of 1.03 MB in 11.9 ms (2 bursts within 30.8 s) at 650 Mbit/s."
     )
-    check("150 kB in 1.16 s at 1.0 Mbit/s, 4.2 round trips of 278 ms; slow start alone needs 4.")
+    check("150 kB in 1.16 s at 1.0 Mbit/s, 4.2 round trips of 278 ms; slow start from ten segments takes 4.")
     for wrong in (
         "48.1 kB in 35.4 ms at 13 Mbit/s.",
         "150 kB in 1.16 s at 1.0 Mbit/s, 6.0 round trips of 278 ms",

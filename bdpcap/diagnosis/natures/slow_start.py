@@ -48,7 +48,7 @@ def _slow_start(flow: Flow) -> str:
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (
         f"{moved.words()}, {trips}{pauses(flow)}; "
-        f"slow start alone needs {_doublings(flow)}, from ten segments on. Nothing was retransmitted."
+        f"slow start from ten segments takes {_doublings(flow)}. Nothing was retransmitted."
     )
 
 
