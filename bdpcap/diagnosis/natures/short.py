@@ -204,7 +204,7 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if summary["active_ns"] < _AT_ONCE_NS:
+    if summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown":
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
