@@ -603,6 +603,35 @@ def test_a_client_that_searches_peers_has_one_line(hosts, step, peers):
     assert first.startswith(f"{hosts if hosts == 15 else 10} connections from {CLIENT.host} to ")
 
 
+@pytest.mark.parametrize(
+    ("ttls", "trace"),
+    [
+        (range(1, 6), True),
+        (range(1, 5), False),
+        # A scanner may choose TTLs by chance, but none that expire at once.
+        (range(20, 30), False),
+        # Hosts of other systems, behind a NAT at several distances.
+        ((48, 50, 64, 112, 113, 128), False),
+    ],
+)
+def test_syns_of_rising_ttls_trace_a_path_and_were_to_expire(ttls, trace):
+    packets = [
+        packet
+        for number, ttl in enumerate(ttls)
+        for packet in scenario(
+            f"0 > S 0:0(0) win 64240 ttl {ttl}\n" * 3, client=Address(CLIENT.host, 50_000 + number)
+        )
+    ]
+    # The client also wants another port of that host.
+    packets += scenario("60 > S 0:0(0) win 64240", server=Address(SERVER.host, 81))
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    said = connections.sentences(capture)
+    assert any(f"TTLs run from 1 to {max(ttls)}: a path trace" in line for line in said) == trace
+    assert connections.failed(capture) == (1 if trace else 1 + len(ttls))
+    assert not (trace and connections.has_waited(capture))
+
+
 def test_connections_with_data_make_no_search():
     # A browser: 15 servers reset its requests, and two more hosts never answer.
     served = "+.001 > P. 1:201(200) ack 1 win 502\n+.02 < R. 1:1(0) ack 201 win 0"
@@ -891,7 +920,9 @@ def test_data_that_nobody_acknowledges_or_repeats_are_no_tcps(packets, pause_s, 
 def repeated(times, apart_s):
     """Return a capture of one segment that came so often; within 50 ms, equal packets count as copies."""
     sent = [
-        tcp_packet(round(1e9 * apart_s * place), SERVER, CLIENT, seq=1, ack=1, payload_bytes=100, identification=7)
+        tcp_packet(
+            round(1e9 * apart_s * place), SERVER, CLIENT, seq=1, ack=1, payload_bytes=100, identification=7
+        )
         for place in range(times)
     ]
     return bdpcap.analyze(pcap(sent))

@@ -60,6 +60,10 @@ _KEYED: Final = (
     "Something drops these: a balancer with a dead server, the state of a NAT or firewall, "
     "or a limit for each client."
 )
+_TRACE: Final = (
+    "Their TTLs run from 1 to {}: a path trace by TCP, as tcptraceroute makes it, whose SYNs were to expire "
+    "on the way. Nothing to mend."
+)
 _SCAN: Final = (
     "The client tried many ports of one host, as a port scan does: "
     "nothing to mend, unless nobody wanted the scan."
@@ -176,7 +180,7 @@ _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
 _WANTED: Final = ("withdrawn", "unclosed", "unused")
-"""Kinds that an end may have wanted: no count of failures has them."""
+"""Kinds that an end may have wanted: no count of failures has them, nor path traces."""
 
 
 def sentences(capture: Capture) -> list[str]:
@@ -226,13 +230,15 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
 def failed(capture: Capture) -> int:
     """Return the number of connections that failed, without those that an end may have wanted so."""
     made = lines(capture)
-    return sum(line.connections for kind in FAILED if kind not in _WANTED for line in made[kind])
+    wanting = [line for kind in FAILED if kind not in _WANTED for line in made[kind] if not line.is_trace]
+    return sum(line.connections for line in wanting)
 
 
 def has_waited(capture: Capture) -> bool:
     """Return whether a client asked for a connection again and again, and nobody answered."""
     unanswered = lines(capture)["never answered"]
-    return any(line.least_syns > _BY_CHANCE and not line.of_strangers for line in unanswered)
+    wanting = (line for line in unanswered if not line.of_strangers and not line.is_trace)
+    return any(line.least_syns > _BY_CHANCE for line in wanting)
 
 
 def ends(capture: Capture) -> list[str]:
@@ -286,17 +292,25 @@ def _around(capture: Capture) -> _Around:
 
 def _advice(line: Line, kind: str, around: _Around) -> str:
     """Return the advice on connections of one kind, as far as what is around them leaves it open."""
-    if kind == "never answered" and around.by_router and not line.routed:
+    if kind == "never answered" and around.by_router and not line.routed and not line.is_trace:
         return _DROPPED
-    if kind in WITHOUT_DATA and line.ends in around.scanned:
-        return _SCAN
-    if kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching:
-        return _PEERS
+    if searched := _searched(line, kind, around):
+        return searched
     if kind == "never answered":
         return _without_answer(line, around)
     if kind == "refused":
         return _refused(line, around.others)
     return _opened(line, kind, around.others)
+
+
+def _searched(line: Line, kind: str, around: _Around) -> str:
+    """Return the advice on connections of a client that looked for routers, ports or peers; empty for any other."""
+    if line.is_trace:
+        return _TRACE.format(max(line.ttls))
+    if kind in WITHOUT_DATA and line.ends in around.scanned:
+        return _SCAN
+    searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
+    return _PEERS if searches else ""
 
 
 def _without_answer(line: Line, around: _Around) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
+from bdpcap.read.vantage import MOST_ROUTERS
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
@@ -50,13 +51,20 @@ MOST_STRANGERS: Final = 1000
 """Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
 REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
+TRACED: Final = 5
+"""Fewest TTLs of one client's SYNs, from 1 on, that show a path trace; a choice. A host sends all SYNs with one TTL.
+
+Routers let a SYN of TTL 1 pass no further (RFC 1812 section 5.3.1), so a host that wants an answer sends none. Scanners
+that choose TTLs by chance begin far above 1.
+"""
 
 
 @once
 def lines(capture: Capture) -> dict[str, list[Line]]:
     """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs.
 
-    The pairs of a client that tried many servers without data are one for each such kind, too.
+    The pairs of a client that tried many servers without data are one for each such kind, too. SYNs that a router near
+    the capture lets expire have lines for themselves, and path traces come last.
     """
     places, sweeping = _places(capture)
     found: defaultdict[tuple[str, int], Line] = defaultdict(Line)
@@ -65,7 +73,9 @@ def lines(capture: Capture) -> dict[str, list[Line]]:
         for key, rows in block.groupby(["kind", np.array(place)]):
             found[cast("tuple[str, int]", key)].add(rows)
     made = {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in KINDS}
-    return {kind: sorted(own, key=lambda line: -line.connections) for kind, own in made.items()}
+    return {
+        kind: sorted(own, key=lambda line: (line.is_trace, -line.connections)) for kind, own in made.items()
+    }
 
 
 def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
@@ -101,15 +111,17 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     so no capture contrives equal ones.
     """
     kinds, clients = block["kind"], block["client"]
+    # No host lets its other SYNs expire so soon.
+    expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
     # Whichever servers are gone, one line names their client.
     servers = block["server"].where(kinds != "unclosed", "")
-    pairs = hashes(zip(kinds, clients, servers, strict=True))
+    pairs = hashes(zip(kinds, clients, servers, expiring, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
     return np.stack(
         [
             pairs,
             # A connection with data has its own hosts' line, whatever its client tried.
-            np.where(searches, hashes(zip(kinds, clients, strict=True)), pairs),
+            np.where(searches, hashes(zip(kinds, clients, expiring, strict=True)), pairs),
             np.where(searches, hashes(clients), pairs),
         ]
     )
@@ -174,6 +186,8 @@ class Line:
     """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
     bare: bool = True
     """Whether each SYN has at most the MSS as an option."""
+    ttls: set[int] = field(default_factory=set)
+    """TTLs of the clients."""
     routed: bool = False
     """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
@@ -216,6 +230,7 @@ class Line:
             and all(is_public(client.strip("[]")) for client in clients)
         )
         self.bare &= bool(rows["bare"].all())
+        self.ttls |= set(rows["ttl"].unique().tolist())
         self.routed |= bool(rows["routed"].any())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         opening_ns = rows["opening_ns"]
@@ -303,6 +318,12 @@ class Line:
     def came_once(self) -> bool:
         """Whether no client came back to a port, at whatever time."""
         return self.syns == len(pd.unique(np.concatenate([tried for tried, _ in self.tries])))
+
+    @property
+    def is_trace(self) -> bool:
+        """Whether the SYNs of the only client were to expire on the way, to show its routers."""
+        expiring = 1 in self.ttls and max(self.ttls) <= MOST_ROUTERS
+        return expiring and len(self.ttls) >= TRACED and len(self.clients) == 1
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")

@@ -69,7 +69,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
-    ``bare`` is whether its SYN has at most the MSS as an option.
+    ``bare`` is whether its SYN has at most the MSS as an option, and ``ttl`` is the client's TTL.
     ``routed`` is whether a packet of the client was captured on both sides of a router.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
@@ -122,6 +122,7 @@ def _table(
         "by_server": life["ended_by"][rows] == 1,
         "reset": life["ended"][rows] == "rst",
         "bare": is_bare(both["syn_layout"][::2][rows]),
+        "ttl": both["ttl"][::2][rows],
         "routed": both["routed_copies"][::2][rows] > 0,
     }
     # Texts of pandas are slow to iterate.
