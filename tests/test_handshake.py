@@ -16,6 +16,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import _core
+from bdpcap.explain import trust
 from bdpcap.report.notes import notes
 
 # Window scale, RFC 7323 section 2
@@ -346,3 +347,38 @@ def test_segments_of_the_default_size_show_that_no_mss_option_came(full, options
     assert ("no MSS option" in size.sentence) == default
     assert ("path MTU discovery" in size.cause) == (not default)
     assert any("no MSS option" in note for note in notes(flow)) == default
+
+
+@pytest.mark.parametrize(
+    ("servers", "offered", "answered", "told"),
+    [
+        (("8.8.8.8", "1.1.1.1", "9.9.9.9"), 1460, (536, 536, 536), True),
+        # One owner may have set hosts of one network, or of a private one, so.
+        (("8.8.8.8", "1.1.1.1", "1.1.2.2"), 1460, (536, 536, 536), False),
+        (("10.8.8.8", "10.1.1.1", "10.9.9.9"), 1460, (536, 536, 536), False),
+        (("8.8.8.8", "1.1.1.1", "9.9.9.9"), 1460, (536, 536, 1400), False),
+        # A VPN over the least MTU of IPv6, and a client that offers no more.
+        (("8.8.8.8", "1.1.1.1", "9.9.9.9"), 1460, (1220, 1220, 1220), False),
+        (("8.8.8.8", "1.1.1.1", "9.9.9.9"), 536, (536, 536, 536), False),
+    ],
+)
+def test_one_small_mss_of_unrelated_servers_is_set_by_a_device(servers, offered, answered, told):
+    packets = []
+    for number, (name, mss) in enumerate(zip(servers, answered, strict=True)):
+        data = "".join(f"+0 < . {1 + at}:{1 + at + mss}({mss}) ack 1 win 500\n" for at in (0, mss, 2 * mss))
+        packets += scenario(
+            f"""
+            {number} > S  0:0(0)       win 8000 <mss {offered}>
+            +.020    < S. 0:0(0) ack 1 win 9000 <mss {mss}>
+            +0       > .  1:1(0) ack 1 win 8000
+            {data}
+            +0       > .  1:1(0) ack {1 + 3 * mss} win 8000
+            """,
+            server=Address(name, 443),
+        )
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    line = f"All 3 SYN-ACKs to {CLIENT.host} have MSS 536, its own SYNs 1,460, and the servers are unrelated"
+    assert any(sentence.startswith(line) for sentence in trust.notable(capture)) == told
+    # Each flow says it where the capture does not.
+    of_flow = any("itself has MSS 536" in note for note in notes(capture.flow(0)))
+    assert of_flow == (not told and answered[0] < offered and answered[0] == 536)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.explain import place, systems
+from bdpcap.explain import place, shared_mss, systems
 from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -115,9 +115,10 @@ def _kinds(info: CaptureInfo) -> str:
 
 
 def notable(capture: Capture) -> list[str]:
-    """Return sentences on what the link or the capture did to a hundredth of the frames or more; empty if nothing."""
+    """Return sentences on a flaw of a hundredth of the frames or more, and on an MSS that a device sets."""
     least = max(1.0, NOTABLE_SHARE * capture.info.frames)
-    return [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
+    flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
+    return [*flaws, *filter(None, [shared_mss.sentence(capture)])]
 
 
 def caveats(capture: Capture) -> list[str]:

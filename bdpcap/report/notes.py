@@ -12,7 +12,7 @@ from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import FAREWELL, LOSSES, MUTUAL, NO_TCP, OUTAGE, TIMER, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
-from bdpcap.explain import gate
+from bdpcap.explain import gate, shared_mss
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE
@@ -83,8 +83,12 @@ def _sentence(code: Code, flow: Flow) -> str:
 
 
 def _default_size(flow: Flow) -> str:
-    """Return the sentence on full segments of the size for senders without an MSS option; empty for any other."""
-    return _sentence(Code.SEGMENT_SIZE, flow) if has_default_size(flow) else ""
+    """Return the sentence on full segments of the size for senders without an MSS option; empty for any other.
+
+    One sentence on the capture has a size that a device sets for all servers.
+    """
+    told = shared_mss.explains(flow) or not has_default_size(flow)
+    return "" if told else _sentence(Code.SEGMENT_SIZE, flow)
 
 
 def _reordering(flow: Flow) -> str:

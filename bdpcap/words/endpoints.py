@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["both", "host", "is_public", "on_one_machine", "port", "same_way"]
+__all__ = ["both", "host", "is_public", "network", "on_one_machine", "port", "same_way"]
 
 
 def host(end: str) -> str:
@@ -41,6 +41,12 @@ def is_public(address: str) -> bool:
         return ip_address(address).is_global
     except ValueError:
         return False
+
+
+def network(address: str) -> str:
+    """Return the first 16 bits of an IPv4 address, or 32 of an IPv6 address: hosts that differ in it are far apart."""
+    bits = 32 if ":" in address else 16
+    return str(ip_network((address, bits), strict=False))
 
 
 def on_one_machine(one: str, other: str) -> bool:

@@ -214,7 +214,7 @@ def _options(flow: Flow) -> int:
 
 def _offers_no_more(flow: Flow, full: int) -> bool:
     """Return whether the sender's own SYN has the MSS of its full segments."""
-    return full + _options(flow) == flow._counts["syn_mss_bytes"]
+    return bool(full + _options(flow) == flow._counts["syn_mss_bytes"])
 
 
 def _own_size(flow: Flow, announced: int, full: int) -> Finding:
