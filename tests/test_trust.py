@@ -11,14 +11,17 @@ import dpkt
 import pandas as pd
 import pytest
 import zstandard
+from dialogues import bursts
 from oracles import ROOT, SHARED
 from packets import LINUX_SLL, Address, cooked, pcap, read_pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap import report
 from bdpcap.explain import trust
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.report import headline, ranking
+from bdpcap.report.page import html
 from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
@@ -118,6 +121,24 @@ def test_the_least_scale_that_allows_the_flight_is_no_windows(tmp_path):
     flow = main_flow(capture)
     assert flow["window_scale_source"] == "unknown"
     assert flow["rwnd_share"] == 0
+
+
+@pytest.mark.parametrize(
+    ("packets", "limit"),
+    [
+        # A closed flight may be that of the window. Bursts of one size with nothing in flight between them are not.
+        (transfer(1000, 60, rounds=20), "cwnd"),
+        (scenario(bursts(30, lambda _: 0.2).split("\n", 3)[3]), "app"),
+    ],
+)
+def test_the_first_screen_doubts_windows_only_where_a_verdict_may_depend_on_them(packets, limit, tmp_path):
+    capture = analyse(packets, tmp_path)
+    flow = main_flow(capture)
+    assert (flow["window_scale_source"], flow["limit"]) == ("unknown", limit)
+    doubt = "Window scale unknown: 1 flow."
+    assert (doubt in report.text(capture)) == (limit == "cwnd")
+    assert report.text(capture, full=True).count(doubt) == 2
+    assert html(capture).count(doubt) == (2 if limit == "cwnd" else 1)
 
 
 def test_a_window_kept_to_the_brim_tells_its_scale(tmp_path):

@@ -126,8 +126,11 @@ def caveats(capture: Capture) -> list[str]:
     return [*doubts(capture), *_notes(capture)]
 
 
-def doubts(capture: Capture) -> list[str]:
-    """Return the reasons to doubt the verdicts, one sentence each, gravest first; empty if none."""
+def doubts(capture: Capture, *, windows: bool = True) -> list[str]:
+    """Return the reasons to doubt the verdicts, one sentence each, gravest first; empty if none.
+
+    Without `windows`, unknown window scales are left out: no verdict that a reader gets depends on them.
+    """
     info = capture.info
     unscaled, matters = _unscaled(capture)
     found = [
@@ -143,7 +146,7 @@ def doubts(capture: Capture) -> list[str]:
                 "shared by its subflows."
             ),
         ),
-        (matters, unscaled),
+        (matters and windows, unscaled),
     ]
     return [sentence for holds, sentence in found if holds]
 

@@ -35,10 +35,11 @@ SLIGHT: Final = 0.1
 ANSWERS: Final = 0.01
 """Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
 PACED: Final = tuple(
-    ALL["app"].causes[name]
-    for name in ("idle", "small writes", "peer's time", "peer's data", "round trips")
+    ALL["app"].causes[name] for name in ("idle", "small writes", "peer's time", "peer's data", "round trips")
 )
 """Causes at which TCP and a link's rate held nothing back."""
+WITHOUT_WINDOW: Final = ("link", "app")
+"""Limits that show without the receive window: by a queue, or by a sender that has nothing in flight."""
 _NEARLY: Final = 0.9
 """Share of a second limit over that of the main one from which the verdict names both; a choice."""
 SAME_RATE: Final = 1.1
@@ -54,6 +55,11 @@ class Entries:
     """Sentence on the flows that share a full link, for each of `detailed`; may be empty."""
     quiet: str
     """Sentence on the groups at which nothing is to be mended; empty if there are none."""
+
+    @property
+    def depend_on_scale(self) -> bool:
+        """Whether an unknown window scale, once known, could change a verdict of `detailed`."""
+        return any(_depends_on_scale(group) for group in self.detailed)
 
 
 def entries(groups: list[Group]) -> Entries:
@@ -83,6 +89,13 @@ def entries(groups: list[Group]) -> Entries:
 
 def _nature(group: Group) -> Nature | None:
     return part("the nature of a flow", partial(nature, group.flow), lambda _: None)
+
+
+def _depends_on_scale(group: Group) -> bool:
+    """Return whether the limit of a flow could be its receive window, whose scale is unknown."""
+    summary = group.flow.summary
+    unknown = summary["window_scale_source"] == "unknown"
+    return bool(unknown and summary["limit"] not in WITHOUT_WINDOW) and _nature(group) is None
 
 
 def _together(groups: list[Group]) -> list[Group]:

@@ -87,9 +87,10 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     ]
     windows = [line for group in shown for line in _window(group.flow, several=several)]
 
-    def first(doubts: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
+    def first(most: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
         body = _verdicts(capture, groups, entries, brief=brief)
-        return spelt([*head, *_doubts(capture, doubts), *body, *windows]), spelt(_actions(shown, commands))
+        doubts = _doubts(capture, most, windows=full or entries.depend_on_scale)
+        return spelt([*head, *doubts, *body, *windows]), spelt(_actions(shown, commands))
 
     udp = _section("UDP", partial(_datagrams, capture))
 
@@ -145,11 +146,11 @@ def _section(title: str, make: Callable[[], list[Part]]) -> list[Part]:
     return [(None, ""), (None, title), *made] if made else []
 
 
-def _doubts(capture: Capture, most: int | None) -> list[Part]:
-    """Return the gravest doubts about the capture, None for all."""
+def _doubts(capture: Capture, most: int | None, *, windows: bool) -> list[Part]:
+    """Return the gravest doubts about the capture, `most` or all; those about `windows` only if asked for."""
 
     def doubts() -> list[Part]:
-        return [("  - ", doubt) for doubt in trust.doubts(capture)[:most]]
+        return [("  - ", doubt) for doubt in trust.doubts(capture, windows=windows)[:most]]
 
     return _section("DOUBTFUL", doubts)
 
