@@ -685,7 +685,7 @@ def placed(to_server_s, to_client_s, number, acknowledged_s=None):
     +{acknowledged_s or to_server_s} < . 1:1(0) ack 101 win 500
     """
     client = Address(
-        f"192.0.2.{1 + number % 3 if (to_server_s, to_client_s) == NEAR_CLIENT else 100 + number}",
+        f"192.0.2.{1 + number % 4 if (to_server_s, to_client_s) == NEAR_CLIENT else 100 + number}",
         40_000 + number,
     )
     return scenario(text, client=client, server=Address(f"198.51.100.{number}", 80))
@@ -743,6 +743,11 @@ def test_unfinished_checksums_show_the_host_where_delays_are_too_short(ports, sa
         ),
         # The hosts take longer than the path.
         ([NEAR_CLIENT, SHORT, SHORT], "captured next to 192.0.2.1 (1 of 3 connections)."),
+        # Two of three places are at a host that has two of five connections.
+        (
+            [NEAR_CLIENT, BETWEEN_BOTH, SHORT, SHORT, NEAR_CLIENT],
+            "captured next to 192.0.2.1 (2) and elsewhere (1).",
+        ),
         ([NEAR_CLIENT, BETWEEN_BOTH, SHORT, SHORT], "place of capture unknown."),
         (
             [NEAR_CLIENT, NEAR_CLIENT, NEAR_CLIENT],
@@ -752,9 +757,12 @@ def test_unfinished_checksums_show_the_host_where_delays_are_too_short(ports, sa
             [NEAR_CLIENT, NEAR_CLIENT, NEAR_CLIENT, BETWEEN_BOTH],
             "captured next to 192.0.2.1 (1), 192.0.2.2 (1), 192.0.2.3 (1) and elsewhere (1).",
         ),
+        ([NEAR_CLIENT, BETWEEN_BOTH], "captured next to 192.0.2.1 (1) and elsewhere (1)."),
+        ([NEAR_CLIENT, BETWEEN_BOTH, BETWEEN_BOTH], "captured mostly between the ends."),
+        # Four hosts are near, so it is next to none of them alone.
         (
-            [NEAR_CLIENT, BETWEEN_BOTH],
-            "place of capture differs: between the ends (1), near the sender (1).",
+            [*[NEAR_CLIENT] * 4, SHORT, SHORT, SHORT, SHORT],
+            "captured at a place that several hosts share, such as a router or a mirror port.",
         ),
     ],
 )

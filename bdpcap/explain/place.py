@@ -26,6 +26,7 @@ HOSTS: Final = 3
 _NEXT_TO: Final = "next to"
 _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
+_SHARED: Final = "at a place that several hosts share, such as a router or a mirror port"
 _PLACES: Final = {
     "sender": "near the sender",
     "receiver": "near the receiver",
@@ -114,10 +115,14 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
         near = ends[shown & np.isin(place, ("sender", "receiver"))]
         hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
-        if hosts and 2 * hosts[0][1] > np.count_nonzero(shown):
-            nearest, _ = hosts[0]
+        if not hosts or 2 * hosts[0][1] <= np.count_nonzero(shown):
+            continue
+        nearest, count = hosts[0]
+        own = _of_host(capture, streams, nearest)
+        # Next to one host, most connections are its, or no place of another one contradicts it.
+        if 2 * own > len(rows) or count == np.count_nonzero(shown):
             distance = _distance(capture, nearest, near)
-            of_all = _of_all(_of_host(capture, streams, nearest), len(rows))
+            of_all = _of_all(own, len(rows))
             return _Where(f"captured {distance} {nearest}{of_all}", nearest if distance == _NEXT_TO else "")
     unfinished = None if 2 * np.count_nonzero(placed) > len(rows) else _by_checksums(capture, streams)
     return unfinished or _Where(_apart(place[shown], hosts, len(rows)))
@@ -186,16 +191,15 @@ def _apart(places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -
 
     `places` are those of the connections that show one, `hosts` the hosts next to which some were captured.
     """
+    if len(hosts) > HOSTS:
+        return f"captured {_SHARED}"
     if 2 * len(places) <= connections:
         return "place of capture unknown"
     elsewhere = len(places) - sum(count for _, count in hosts)
-    if len(hosts) <= HOSTS and 2 * elsewhere < len(places):
+    if 2 * elsewhere <= len(places):
         rest = f" and elsewhere ({units.count(elsewhere)})" if elsewhere else ""
         return f"captured next to {units.counted(dict(hosts))}{rest}"
-    kinds = Counter(_PLACES[place] for place in places.tolist())
-    if len(kinds) > 1:
-        return f"place of capture differs: {units.counted(kinds)}"
-    return f"captured {next(iter(kinds))}{_of_all(len(places), connections)}"
+    return f"captured mostly {_BETWEEN}"
 
 
 def _own_host(capture: Capture, rows: np.ndarray) -> str:
