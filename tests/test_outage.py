@@ -97,6 +97,38 @@ def test_one_lost_acknowledgment_is_no_outage(reported, kind):
         assert flow.remedy.where == "the path from 198.51.100.2 to 192.0.2.1"
 
 
+@pytest.mark.parametrize(
+    ("client", "segments", "named"),
+    [
+        ("8.8.8.8", 0, False),
+        # A host of one's own, and a transfer.
+        ("192.168.1.9", 0, True),
+        ("8.8.8.8", 12, True),
+    ],
+)
+def test_the_path_to_a_stranger_who_exchanged_little_is_not_named(client, segments, named):
+    sent = [(1 + 1460 * number, 1461 + 1460 * number) for number in range(segments)]
+    data = "".join(f"+0 > . {first}:{last}(1460) ack 1 win 502 ttl 50\n" for first, last in sent)
+    # A server's greeting comes through after 2.9 s: its first packets are lost beyond the capture next to it.
+    packets = scenario(
+        f"""
+        0      > S  0:0(0) win 64240 ttl 50 <mss 1460>
+        +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+        +.020  > .  1:1(0) ack 1 win 502 ttl 50
+        {data}
+        +.0001 < P. 1:42(41) ack {1 + 1460 * segments} win 65535
+        +.220  < P. 1:42(41) ack {1 + 1460 * segments} win 65535
+        +.440  < P. 1:42(41) ack {1 + 1460 * segments} win 65535
+        +.880  < P. 1:42(41) ack {1 + 1460 * segments} win 65535
+        +1.36  > .  {1 + 1460 * segments}:{1 + 1460 * segments}(0) ack 42 win 502 ttl 50
+        """,
+        client=Address(client, 50_000),
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    said = headline._longest(capture, capture.flows, 1e9)
+    assert said == (" Of them, stream 0 was held for 2.9 s: outage." if named else "")
+
+
 def test_losses_hold_a_flow_for_their_longest_stall_only():
     # The rounds of the repair take longer: they begin before the loss, and end after the acknowledgment of 4.02 s.
     flow = opened(LOST_TWICE).flow(0)

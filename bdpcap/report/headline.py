@@ -13,6 +13,7 @@ from bdpcap.diagnosis.kinds import ALL, rwnd
 from bdpcap.diagnosis.natures import DISOWNED, LOSSES, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
+from bdpcap.explain import place
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
 from bdpcap.report.ranking import (
@@ -30,6 +31,7 @@ from bdpcap.report.ranking import (
     ten_segments,
 )
 from bdpcap.words import units
+from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
@@ -213,9 +215,20 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     longest = lost[lost >= least_ns].nlargest(_ASKED)
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
-        if has_place(flow) and nature(flow) is not DISOWNED:
+        if has_place(flow) and nature(flow) is not DISOWNED and not _of_stranger(flow):
             return f" Of them, stream {flow.stream} {_hold(flow, held_ns)}."
     return ""
+
+
+def _of_stranger(flow: Flow) -> bool:
+    """Return whether a host of the Internet opened the flow's connection to the host that captured, for little data.
+
+    Scanners and lone visitors do so. The path to one of them is theirs to mend.
+    """
+    client, server = (flow.sender, flow.receiver) if flow.is_from_client else (flow.receiver, flow.sender)
+    flows = flow.capture.flows
+    little = not ten_segments(flows[flows["stream"] == flow.stream]).any()
+    return little and is_public(host(client)) and host(server) == place.own(flow.capture)
 
 
 def _hold(flow: Flow, held_ns: float) -> str:
