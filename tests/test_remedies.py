@@ -291,13 +291,21 @@ def lossy(
     vantage="sender",
     before=0,
     forward_ns=_core.NULL,
+    timestamps=True,
+    repair_ns=None,
+    back_ns=50_000_000,
 ):
     """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round.
 
-    Every other round has 20 packets in flight, and 5 the others; what one loses is retransmitted in the next.
+    Every other round has 20 packets in flight, and 5 the others; what one loses is retransmitted in the next. `back_ns`
+    is the minimum RTT of the other direction.
     """
+    streams = SimpleNamespace(counts_of=lambda _stream, _sender: {"rtt_min_ns": back_ns})
     flight = [20_000, 5_000] * (len(each_round) // 2)
     return SimpleNamespace(
+        stream=0,
+        receiver="192.0.2.2:80",
+        capture=SimpleNamespace(_contents=SimpleNamespace(streams=streams)),
         rtts=pd.DataFrame(
             {
                 "retransmits": each_round,
@@ -321,7 +329,12 @@ def lossy(
                 "mss_bytes": 1_000,
             }
         ),
-        _counts={"lost_before_tap": before},
+        _counts={
+            "lost_before_tap": before,
+            "has_timestamps": int(timestamps),
+            "rtt_min_ns": 50_000_000,
+            "repair_ns": repair_ns,
+        },
         _hidden=pd.DataFrame({"forward_delay_p20_ns": [forward_ns] * len(each_round)}),
     )
 
@@ -329,6 +342,11 @@ def lossy(
 def between(**where):
     """Return five losses that a capture between the ends shows, with a queue as long as the path."""
     return lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000, vantage="between", **where)
+
+
+def unstamped(**shown):
+    """Return losses at the end of slow start, next to the receiver and without timestamps: RTTs are the handshake's."""
+    return lossy([0] * 14 + [40, 30], vantage="receiver", timestamps=False, **shown)
 
 
 @pytest.mark.parametrize(
@@ -351,6 +369,14 @@ def between(**where):
         (between(before=5, forward_ns=1_000_000), "scattered"),
         (between(before=5), "scattered"),
         (between(before=3), "overflow"),
+        (between(before=5, timestamps=False), "unseen"),
+        # A retransmission answers the duplicate ACK after a round trip of 50 ms, and after the queue that it meets.
+        (unstamped(), "unseen"),
+        (unstamped(repair_ns=52_000_000), "shallow"),
+        (unstamped(repair_ns=65_000_000), "unseen"),  # some of it may be the time until three packets are reported
+        (unstamped(repair_ns=110_000_000), "waited"),
+        (unstamped(repair_ns=110_000_000, link_share=0.3), "overflow"),
+        (unstamped(repair_ns=52_000_000, back_ns=20_000_000), "waited"),  # the handshake was slow
     ],
 )
 def test_losses_are_told_apart_by_number_spread_and_queue(flow, kind):

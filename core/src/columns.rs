@@ -224,7 +224,12 @@ pub fn directions(
         .filter(|(name, _)| wanted(name))
         .map(|(name, make)| (name, make()))
         .collect();
+    let unexplained = wanted("unexplained_retransmits");
     columns.extend(transposed::<Summary, _>(rows(), wanted, 0));
+    if unexplained {
+        let counts = rows().map(|row| row.unexplained_retransmits());
+        columns.push(("unexplained_retransmits", Column::I64(counts.collect())));
+    }
     if ticks {
         let tick_ns = |row: Summary| {
             let of = recordings.get(recording_at(recordings, row.start_ns));

@@ -29,6 +29,12 @@ __all__ = [
 
 _FLAT: Final = 1.25
 """Largest ratio of median to minimum RTT without a standing queue: a quarter, by which ACKs are often delayed."""
+_WAITED: Final = 1.5
+"""Least ratio of repair time to minimum RTT that shows a queue.
+
+A quarter of an RTT may pass until enough ACKs reported the loss, and another while the sender allows for reordering
+(RFC 8985 section 6.2).
+"""
 _POLICED: Final = 0.05
 """Smallest share of retransmitted bytes that shows a policer.
 
@@ -61,6 +67,10 @@ class Losses(StrEnum):
     """Many, all the time and more at higher rates, without a queue: something drops what exceeds a rate."""
     OVERFLOW = "overflow"
     """A queue stood: it overflows."""
+    WAITED = "waited"
+    """Packets waited where they were lost, and the flow did not fill a link: others' queue, or a wireless link."""
+    UNSEEN = "unseen"
+    """The capture does not show whether packets waited where they were lost."""
     SHALLOW = "shallow"
     """Many were lost at once, and no queue stood: a queue is too short for a burst, or a policer's bucket is."""
     HEAVY = "heavy"
@@ -79,8 +89,12 @@ def losses(flow: Flow) -> Losses:
     if not sent_a_window(summary):
         return Losses.THIN
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-    if _queued(flow):
-        return Losses.OVERFLOW
+    queued = _queued(flow)
+    if queued is None:
+        return Losses.UNSEEN
+    if queued:
+        waited = _is_round_trip_unseen(flow) and summary["link_share"] < FILLED
+        return Losses.WAITED if waited else Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
     if part < _POLICED:
@@ -94,10 +108,15 @@ def lost_before_capture(flow: Flow) -> float | None:
     return before / again if flow.summary["vantage"] == "between" and again else None
 
 
-def _queued(flow: Flow) -> bool:
-    """Return whether packets queued where they were lost, for as much of the time as shows a standing queue."""
+def _queued(flow: Flow) -> bool | None:
+    """Return whether packets queued where they were lost, for as much of the time as shows a standing queue.
+
+    None where the capture does not show it.
+    """
     summary, rtts = flow.summary, flow.rtts
-    if (lost_before_capture(flow) or 0.0) >= NEARLY_ALL:
+    if _is_round_trip_unseen(flow):
+        return _repaired_late(flow)
+    if _lost_before(flow):
         # Round trips show the queue behind the capture, too; the clock of the sender shows the one before it alone.
         delays_ns = flow._hidden["forward_delay_p20_ns"]
         before_ns = delays_ns[delays_ns != _core.NULL].median()
@@ -105,6 +124,30 @@ def _queued(flow: Flow) -> bool:
     full = rtts[rtts["limit"] == "link"]
     queued = summary["link_share"] >= FILLED and not _is_flat(flow, full["rtt_ns"].median())
     return queued or not _is_flat(flow, summary["rtt_median_ns"])
+
+
+def _lost_before(flow: Flow) -> bool:
+    """Return whether nearly all losses were before a capture between the ends."""
+    return (lost_before_capture(flow) or 0.0) >= NEARLY_ALL
+
+
+def _is_round_trip_unseen(flow: Flow) -> bool:
+    """Return whether no round trip of the data shows the path to the capture: without timestamps, the handshake's stays."""
+    return not flow._counts["has_timestamps"] and (flow.summary["vantage"] == "receiver" or _lost_before(flow))
+
+
+def _repaired_late(flow: Flow) -> bool | None:
+    """Return whether packets queued before the capture, by the time from duplicate ACK to fast retransmission.
+
+    A sender repairs a reported loss at once (RFC 5681 section 3.2), so that time is a round trip from the capture through
+    the queue. The least one may be that of the other direction's data: it passes the same path. None if in doubt.
+    """
+    repair_ns = flow._counts["repair_ns"]
+    other = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)
+    least_ns = min((ns for ns in (flow._counts["rtt_min_ns"], other["rtt_min_ns"]) if ns), default=0)
+    if repair_ns is None or _FLAT * least_ns < repair_ns < _WAITED * least_ns:
+        return None
+    return bool(repair_ns > _FLAT * least_ns)
 
 
 def _rise(rtts: pd.DataFrame) -> bool:
@@ -144,6 +187,14 @@ _WORDS: Final = {
     Losses.OVERFLOW: (
         "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
         "trips short."
+    ),
+    Losses.WAITED: (
+        "Find where packets wait and are lost: a buffer that overflows, or a weak wireless link. Retransmissions of "
+        "reported losses took far longer than the shortest round trip."
+    ),
+    Losses.UNSEEN: (
+        "Find where packets are lost: a buffer that overflows, a policer, or a weak wireless link. The capture does not "
+        "show whether lost packets had waited."
     ),
     Losses.SHALLOW: (
         "See in drop counters whether a policer drops, or a buffer too short for bursts: packets are lost at once, and "

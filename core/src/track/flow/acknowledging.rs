@@ -144,7 +144,7 @@ impl Flow {
         if una.is_none_or(|una| ack.ack >= una) {
             self.advertised = window;
         }
-        self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
+        self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck, at.time_ns);
         if effect.kind == Kind::DuplicateAck || segment.options.sack_blocks > 0 {
             let next = self.tap.snd_nxt().unwrap_or_default();
             self.sustained_rate.add_missing(next);
@@ -227,9 +227,9 @@ impl Flow {
 
     /// Counts an acknowledgment in the totals and in the open round.
     #[inline]
-    fn count_ack(&mut self, ack: &Ack, seen: &Acknowledged, duplicate: bool) {
+    fn count_ack(&mut self, ack: &Ack, seen: &Acknowledged, duplicate: bool, now_ns: i64) {
         self.retransmissions
-            .count_duplicate_acks(seen.advanced > 0, duplicate);
+            .count_duplicate_acks(seen.advanced > 0, duplicate, now_ns);
         let totals = &mut self.totals;
         totals.acks += 1;
         totals.acked_bytes += seen.captured;

@@ -62,10 +62,9 @@ pub struct TapToSender {
     recent_delays: Option<Box<RecentDelays>>,
 }
 
-/// The last delays measured by timestamps. A sender leaves some acknowledgments waiting, so the median is the current
-/// delay.
+/// The last delays that were measured. A sender leaves some acknowledgments waiting, so the median is the current delay.
 #[derive(Debug, Default)]
-struct RecentDelays {
+pub struct RecentDelays {
     /// A ring buffer of delays, ns.
     recent: [i64; RecentDelays::RECENT],
     /// Number of delays so far.
@@ -81,7 +80,8 @@ impl RecentDelays {
     /// Number of delays whose median is the current delay; more of them would lag behind a growing queue.
     const RECENT: usize = 7;
 
-    fn add(&mut self, delay_ns: i64) {
+    /// Adds a delay, ns.
+    pub fn add(&mut self, delay_ns: i64) {
         self.recent[self.count % Self::RECENT] = delay_ns;
         self.count += 1;
         let mut sorted = self.recent;
@@ -92,6 +92,12 @@ impl RecentDelays {
             let min_ns = self.min_median_ns.unwrap_or(self.median_ns);
             self.min_median_ns = Some(min_ns.min(self.median_ns));
         }
+    }
+
+    /// Returns the median, ns; `None` before the first delay.
+    #[must_use]
+    pub fn median_ns(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.median_ns)
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! [`super::Sender`] reconstructs its state, so the rules are those of the sender wherever the tap is.
 
+use super::delay_to_sender::RecentDelays;
 use super::{Progress, Sender, packets};
 use crate::track::event::Cause;
 use crate::track::null::{NULL, known};
@@ -99,6 +100,8 @@ struct Recovery {
     last_ns: Option<i64>,
     /// How long SND.UNA had not advanced, and nothing was retransmitted, before the last retransmission, ns.
     last_wait_ns: i64,
+    /// Times from the first duplicate acknowledgment of a recovery to its first retransmission, as they passed the tap.
+    repairs: RecentDelays,
 }
 
 /// The causes of a flow's retransmissions. Unknown times are [`NULL`].
@@ -112,6 +115,8 @@ pub struct Retransmissions {
     advanced_ns: i64,
     /// Duplicate acknowledgments since SND.UNA advanced.
     duplicate_acks: u32,
+    /// When the first of them passed the tap, ns.
+    duplicate_ns: i64,
     /// Did the handshake rule out SACK?
     without_sack: bool,
     /// State of the retransmissions; `None` before the first.
@@ -125,6 +130,7 @@ impl Default for Retransmissions {
             ack_arrival_ns: NULL,
             advanced_ns: NULL,
             duplicate_acks: 0,
+            duplicate_ns: NULL,
             without_sack: false,
             recovery: None,
         }
@@ -214,6 +220,10 @@ impl Retransmissions {
             counts.timeouts += 1;
             (recovery.recover, recovery.by_timeout) = (next, true);
         } else if cause == Cause::Fast && una >= recovery.recover {
+            if data.start <= una && self.duplicate_acks > 0 {
+                let repair_ns = data.time_ns.saturating_sub(self.duplicate_ns);
+                recovery.repairs.add(repair_ns.max(0));
+            }
             (recovery.recover, recovery.by_timeout) = (next, false);
         }
         if data.start <= una && una < data.end && recovery.head.is_none_or(|head| head.start != una)
@@ -331,12 +341,17 @@ impl Retransmissions {
         }
     }
 
-    /// Counts an acknowledgment that passes the tap: it `advanced` SND.UNA or is a `duplicate`.
-    pub fn count_duplicate_acks(&mut self, advanced: bool, duplicate: bool) {
+    /// Counts an acknowledgment that passes the tap at `time_ns`: it `advanced` SND.UNA or is a `duplicate`.
+    pub fn count_duplicate_acks(&mut self, advanced: bool, duplicate: bool, time_ns: i64) {
         if advanced {
             self.duplicate_acks = 0;
         }
-        self.duplicate_acks += u32::from(duplicate);
+        if duplicate {
+            if self.duplicate_acks == 0 {
+                self.duplicate_ns = time_ns;
+            }
+            self.duplicate_acks += 1;
+        }
     }
 
     /// Is there a recent retransmission with some bytes of `start..end`?
@@ -360,6 +375,13 @@ impl Retransmissions {
         self.recovery
             .as_ref()
             .map_or_else(Counts::default, |recovery| recovery.counts)
+    }
+
+    /// Returns the time from the first duplicate acknowledgment of a recovery to its first retransmission, ns: the median
+    /// of the last recoveries. It is a round trip from the tap to the sender. `None` if no recovery began so.
+    #[must_use]
+    pub fn repair_ns(&self) -> Option<i64> {
+        self.recovery.as_ref()?.repairs.median_ns()
     }
 
     /// Returns the wait before the last retransmission, ns; `None` if an acknowledgment came after it.

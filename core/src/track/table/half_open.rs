@@ -171,6 +171,7 @@ impl HalfOpen {
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
                 window_last_bytes: NULL,
+                repair_ns: NULL,
                 longest_stall_ns: NULL,
                 longest_stall_start_ns: NULL,
                 sustained_rate: NULL,

@@ -58,8 +58,6 @@ packed_row! {
         pub timeout_retransmits: i64,
         /// Number of packets sent as tail loss probes.
         pub tail_loss_probes: i64,
-        /// Number of retransmitted packets without a visible cause.
-        pub unexplained_retransmits: i64,
         /// Number of retransmission timeouts.
         pub timeouts: i64,
         /// Time spent waiting for retransmission timeouts and tail loss probes, in ns.
@@ -68,6 +66,9 @@ packed_row! {
         pub spurious_retransmits: i64,
         /// Number of retransmitted packets whose first copy was lost before the tap.
         pub lost_before_tap: i64,
+        /// Time from the first duplicate acknowledgment of a recovery to its first retransmission at the tap, in ns: the
+        /// median of the last recoveries. [`NULL`] without one.
+        pub repair_ns: i64,
         /// Number of segments with payload that later segments overtook on the path.
         pub reordered: i64,
         /// Number of packets that are copies of a packet captured before.
@@ -164,6 +165,12 @@ pub(super) fn scale_or_null(scale: Option<u8>, source: ScaleSource) -> i64 {
 }
 
 impl Summary {
+    /// Returns the number of retransmitted packets without a visible cause.
+    #[must_use]
+    pub fn unexplained_retransmits(&self) -> i64 {
+        self.retransmits - self.fast_retransmits - self.timeout_retransmits - self.tail_loss_probes
+    }
+
     /// Returns the present results of the data that the end `from` sent.
     #[must_use]
     pub fn of(connection: &Connection, from: usize) -> Self {
@@ -197,11 +204,11 @@ impl Summary {
             fast_retransmits: retransmissions.fast,
             timeout_retransmits: retransmissions.timeout,
             tail_loss_probes: retransmissions.probes,
-            unexplained_retransmits: retransmissions.unexplained,
             timeouts: retransmissions.timeouts,
             timeout_wait_ns: retransmissions.wait_ns,
             spurious_retransmits: retransmissions.spurious,
             lost_before_tap: retransmissions.lost_before_tap,
+            repair_ns: or_null(flow.retransmissions.repair_ns()),
             reordered: totals.reordered,
             copies: totals.copies,
             payload_copies: totals.payload_copies,

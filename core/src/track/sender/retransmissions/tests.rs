@@ -45,8 +45,9 @@ impl Scene {
             captured: Captured::default(),
         });
         let outstanding = self.sender.in_flight() > 0;
+        let advanced = progress.advanced > 0;
         self.classifier
-            .count_duplicate_acks(progress.advanced > 0, progress.advanced == 0 && outstanding);
+            .count_duplicate_acks(advanced, !advanced && outstanding, at_ms * MS);
         self.classifier
             .ack_arrived(progress, outstanding, at_ms * MS);
     }
@@ -103,6 +104,32 @@ fn a_partial_acknowledgment_is_followed_by_a_fast_retransmit() {
     assert_eq!(scene.retransmit(21, 0, 0), Cause::Fast);
     scene.ack(41, 5, &[]);
     assert_eq!(scene.retransmit(41, 5, 0), Cause::Fast);
+}
+
+#[test]
+fn a_repair_is_measured_from_the_first_duplicate_ack_once_in_each_recovery() {
+    let mut scene = sent(10);
+    scene.ack(20, 2, &[]);
+    (0..3).for_each(|more| scene.ack(21 + more, 2, &[(3, 6 + more)]));
+    scene.retransmit(31, 2, 1); // 10 ms after the first of three
+    scene.retransmit(35, 8, 1); // of the same recovery
+    scene.ack(50, 10, &[]);
+    scene.send(10);
+    (0..3).for_each(|_| scene.ack(60, 10, &[]));
+    scene.retransmit(80, 10, 50); // 20 ms
+    scene.ack(90, 20, &[]);
+    scene.send(10);
+    (0..3).for_each(|_| scene.ack(100, 20, &[]));
+    scene.retransmit(115, 20, 90); // 15 ms, between the other two
+    assert_eq!(scene.classifier.repair_ns(), Some(15 * MS));
+}
+
+#[test]
+fn a_timeout_is_no_repair_of_a_reported_loss() {
+    let mut scene = sent(10);
+    scene.ack(20, 2, &[(3, 6)]);
+    scene.retransmit(300, 2, 1);
+    assert_eq!(scene.classifier.repair_ns(), None);
 }
 
 #[test]
