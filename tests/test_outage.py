@@ -1,6 +1,7 @@
 """Outages and the ends of connections: silences with retransmissions, and where their causes lie."""
 
 import io
+import re
 
 import pytest
 from dialogues import analysed
@@ -133,6 +134,21 @@ def test_losses_hold_a_flow_for_their_longest_stall_only():
     # The rounds of the repair take longer: they begin before the loss, and end after the acknowledgment of 4.02 s.
     flow = opened(LOST_TWICE).flow(0)
     assert headline._hold(flow, 9e9) == "was held for 4.02 s: loss and timeouts"
+
+
+def test_the_frames_of_a_loss_with_timeouts_are_those_of_its_longest_stall():
+    # Afterwards the program writes each 0.5 s for longer than the stall lasts, so that `app` is the main limit.
+    writes = "".join(
+        f"""
+    +.500 > P. {2561 + 10 * at}:{2571 + 10 * at}(10) ack 1 win 502
+    +.020 < .  1:1(0) ack {2571 + 10 * at} win 500"""
+        for at in range(20)
+    )
+    shown = verdict.best_span(opened(f"{LOST_TWICE.rstrip()}{writes}").flow(0)).display_filter
+    first, last = map(int, re.findall(r"[<>]= (\d+)", shown))
+    # Frame 5 acknowledges all data before; frame 8 reports the loss, 9 and 11 retransmit, and 12 ends the stall.
+    assert 5 <= first <= 8
+    assert last == 12
 
 
 def test_a_receiver_that_sends_its_own_data_again_was_there():

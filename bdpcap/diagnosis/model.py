@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "exchange", "longest"]
+__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "exchange", "longest", "spanning"]
 
 
 class Weight(StrEnum):
@@ -43,6 +43,19 @@ def exchange(flow: Flow, lasting_ns: pd.Series[int]) -> Shown | None:
         int(one["last_frame"]),
         int(one["request_start_ns"]),
         int(one["response_end_ns"]),
+    )
+
+
+def spanning(flow: Flow, own: pd.DataFrame) -> Shown | None:
+    """Return the frames from the first of these rounds to the last; None without rounds."""
+    if own.empty:
+        return None
+    frames = flow._hidden.loc[own.index]
+    return Shown(
+        int(frames["first_frame"].min()),
+        int(frames["last_frame"].max()),
+        int(own["start_ns"].min()),
+        int(own["end_ns"].max()),
     )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
-from bdpcap.diagnosis.model import Nature, Shown, longest
+from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
 from bdpcap.read import vantage
@@ -235,6 +235,15 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
     return places.path_from_capture(flow), _GONE
 
 
+def _stall(flow: Flow) -> Shown | None:
+    """Return the frames of the rounds in which the longest stall lies."""
+    start_ns, lasted_ns = flow._counts["longest_stall_start_ns"], flow.summary["longest_stall_ns"]
+    if start_ns is None or pd.isna(lasted_ns):
+        return None
+    rtts = flow.rtts
+    return spanning(flow, rtts[(rtts["start_ns"] < start_ns + lasted_ns) & (rtts["end_ns"] > start_ns)])
+
+
 def _shown(flow: Flow) -> Shown | None:
     quiet = _span(flow)
     if quiet is None or quiet.since_ns is None:
@@ -249,5 +258,6 @@ LOSSES: Final = Nature(
     stalled,
     _losses,
     lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _STILL_THERE),
+    _stall,
 )
 """Such stalls that are no outage."""

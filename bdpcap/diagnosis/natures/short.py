@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
-from bdpcap.diagnosis.model import Nature, Shown, longest
+from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.limits import IDLE
@@ -162,16 +162,7 @@ def _largest_burst(flow: Flow) -> pd.DataFrame:
 
 def shown(flow: Flow) -> Shown | None:
     """Return the frames of the burst with most bytes, from its first data to its last."""
-    own = _largest_burst(flow)
-    if own.empty:
-        return None
-    frames = flow._hidden.loc[own.index]
-    return Shown(
-        int(frames["first_frame"].min()),
-        int(frames["last_frame"].max()),
-        int(own["start_ns"].min()),
-        int(own["end_ns"].max()),
-    )
+    return spanning(flow, _largest_burst(flow))
 
 
 def _said(flow: Flow) -> str:
