@@ -373,7 +373,10 @@ def unstamped(**shown):
         # A retransmission answers the duplicate ACK after a round trip of 50 ms, and after the queue that it meets.
         (unstamped(), "unseen"),
         (unstamped(repair_ns=52_000_000), "shallow"),
-        (unstamped(repair_ns=65_000_000), "unseen"),  # some of it may be the time until three packets are reported
+        (
+            unstamped(repair_ns=65_000_000),
+            "unseen",
+        ),  # some of it may be the time until three packets are reported
         (unstamped(repair_ns=110_000_000), "waited"),
         (unstamped(repair_ns=110_000_000, link_share=0.3), "overflow"),
         (unstamped(repair_ns=52_000_000, back_ns=20_000_000), "waited"),  # the handshake was slow

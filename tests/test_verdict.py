@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -153,14 +154,48 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
     ).replace(" %", "%")
 
 
+def test_the_frames_of_packet_loss_are_those_of_a_recovery():
+    flow = sample("cwnd_loss_2pct.sender").flow(0)
+    first, last = map(int, re.findall(r"[<>]= (\d+)", verdict.best_span(flow).display_filter))
+    events = flow.events.set_index("frame")
+    shown = events.loc[first:last]
+    again = shown.loc[shown["kind"] == "retransmission", "sequence"]
+    # What these frames retransmit first was sent in them, and is acknowledged in them.
+    assert (shown["sequence"] == again.iloc[0]).sum() > 1
+    assert shown["acknowledged"].max() > again.iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "named"),
+    [
+        # Each letter is a round trip: repair of a loss, growth back to the former window, then growth of any other kind.
+        ("oorrggggoooooooooooo", "brief losses"),
+        ("oorrggggggggoooooooo", "recovery"),  # the regrowth of one loss is half of the time
+        ("oorrggoooooooorrgooo", "recovery"),  # the second loss ended the growth after the first
+    ],
+)
+def test_a_loss_explains_the_time_until_its_window_is_regained(rounds, named):
+    rules = {"r": "cwnd-recovery", "g": "cwnd-regrowth", "o": "cwnd-clocked"}
+    rtts = pd.DataFrame({"rule": [rules[one] for one in rounds], "detail": "avoidance", "limit": "cwnd"})
+    rtts["retransmits"] = [int(one == "r") for one in rounds]
+    rtts["start_ns"] = rtts.index * 1000
+    rtts["end_ns"] = rtts["start_ns"] + 1000
+    lost = {"retransmitted_bytes": 1, "retransmits": 1, "spurious_retransmits": 0, "timeouts": 0}
+    flow = SimpleNamespace(rtts=rtts, summary=lost)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(congestion.path_mtu, "most_resent", lambda _: False)
+        assert congestion.phase_of(flow, rtts) == named
+
+
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # Nine causes divide a detail by what acknowledgments, ICMP messages, exchanges, pauses, hosts, other flows and
-    # rates show.
+    # Ten causes divide a detail by what acknowledgments, ICMP messages, losses, exchanges, pauses, hosts, other flows
+    # and rates show.
     divided = {
         ("cwnd", "ignored"),
         ("cwnd", "too big"),
+        ("cwnd", "brief losses"),
         ("app", "events"),
         ("app", "peer's data"),
         ("app", "peer's time"),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.model import Cause, Limit
+from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
 from bdpcap.diagnosis.outlook import nothing, with_change
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import path_mtu
-from bdpcap.explain.findings.congestion import PHASES, phase_of
+from bdpcap.explain.findings.congestion import PHASES, losses_span, phase_of
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -44,6 +44,28 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     if remedies.losses(flow) is not remedies.Losses.POLICED:
         return said
     return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
+
+
+def _brief(flow: Flow, own: pd.DataFrame) -> str:
+    span = losses_span(flow)
+    within = "" if span is None else f", all within {units.duration(span[1] - span[0])}"
+    said = f"{_loss(flow, own)}{within}"
+    repair_ns, least_ns = remedies.repair(flow)
+    if repair_ns is None or remedies.losses(flow) is not remedies.Losses.WAITED:
+        return said
+    return (
+        f"{said}. Packets waited on the way: that repair took {units.duration(repair_ns)}, the shortest round trip "
+        f"{units.duration(least_ns)}"
+    )
+
+
+def _repaired(flow: Flow) -> Shown | None:
+    """Return the frames of the recovery with most retransmissions, and of the round before, in which data were lost."""
+    rtts = flow.rtts
+    repairing = (rtts["rule"] == "cwnd-recovery") | (rtts["retransmits"] > 0)
+    # A round without repair and the recovery that follows it have one number.
+    recovery = (~repairing).cumsum()
+    return spanning(flow, rtts[recovery == rtts["retransmits"].groupby(recovery).sum().idxmax()])
 
 
 def _timed(flow: Flow) -> str:
@@ -137,6 +159,12 @@ def _without_losses(flow: Flow) -> str:
     return with_change("without losses")(flow)
 
 
+def _without_waits(flow: Flow) -> str:
+    if remedies.losses(flow) is remedies.Losses.WAITED:
+        return with_change("without such waits")(flow)
+    return _without_losses(flow)
+
+
 _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
@@ -153,7 +181,20 @@ LIMIT: Final = Limit(
     usual=_GROWTH,
     causes={
         "recovery": Cause(
-            "Packet loss held the sender back", _loss, _loses, PHASES["recovery"].advice, _without_losses
+            "Packet loss held the sender back",
+            _loss,
+            _loses,
+            PHASES["recovery"].advice,
+            _without_losses,
+            _repaired,
+        ),
+        "brief losses": Cause(
+            "The congestion window held the sender back",
+            _brief,
+            _loses,
+            PHASES["brief losses"].advice,
+            _without_waits,
+            _repaired,
         ),
         "avoidance": _GROWTH,
         "too big": Cause(

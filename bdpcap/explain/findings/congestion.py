@@ -15,7 +15,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["PHASES", "Phase", "limits", "lost", "phase_of"]
+__all__ = ["PHASES", "Phase", "limits", "losses_span", "lost", "phase_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,12 @@ PHASES: Final = {
     ),
     "too big": Phase("the repair of packets too big for the path", path_mtu.ADVICE),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
+    "brief losses": Phase("growth after losses of a short time", "Find where packets are lost or delayed."),
 }
-"""Phase by detail of the limit ``cwnd``, and of an outage in spite of acknowledgments."""
+"""Phase by detail of the limit ``cwnd``, of an outage in spite of acknowledgments, and of losses of a short time."""
+
+_REPAIRS: Final = ("cwnd-recovery", "cwnd-regrowth")
+"""Rules of rounds in which a loss is repaired, or its reduction of the congestion window regained."""
 
 REPEATED: Final = 2
 """Fewest timers that ran out in spite of an acknowledgment: one may have crossed it on the way."""
@@ -89,7 +93,31 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     # After a loss, the growth that follows is part of its repair.
     if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
         return "too big"
-    return most if most not in ("avoidance", "recovery") else "recovery" if lost(flow) else "avoidance"
+    if most not in ("avoidance", "recovery"):
+        return most
+    if not lost(flow):
+        return "avoidance"
+    return "recovery" if _by_losses(flow, held) else "brief losses"
+
+
+def losses_span(flow: Flow) -> tuple[int, int] | None:
+    """Return the start of the first and the end of the last round with retransmissions, ns; None without any."""
+    hit = flow.rtts[flow.rtts["retransmits"] > 0]
+    return None if hit.empty else (int(hit["start_ns"].iloc[0]), int(hit["end_ns"].iloc[-1]))
+
+
+def _by_losses(flow: Flow, held: pd.DataFrame) -> bool:
+    """Return whether losses explain most of the time in rounds under congestion control.
+
+    A loss explains the time until the congestion window has its former size. Between two losses that is all the time:
+    the second one ended the growth.
+    """
+    span = losses_span(flow)
+    if span is None:
+        return True
+    lasting = held["end_ns"] - held["start_ns"]
+    between = (held["start_ns"] < span[1]) & (held["end_ns"] > span[0])
+    return bool(2 * lasting[between | held["rule"].isin(_REPAIRS)].sum() >= lasting.sum())
 
 
 def _again(flow: Flow) -> str:
@@ -117,7 +145,7 @@ def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
         return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
     if most == "outage":
         return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
-    if most in ("recovery", "ignored", "too big"):
+    if most in ("recovery", "brief losses", "ignored", "too big"):
         return _again(flow)
     said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
     return f"{_again(flow)} Of {total} rounds congestion control limited {rounds.sum()}: {said}."
@@ -130,7 +158,7 @@ def limits(flow: Flow) -> list[Finding]:
     most = phase_of(flow, flow.rtts[held])
     sender = remedies.of(flow, "sender")
     remedy, commands = PHASES[most].advice, sender.linux(*PHASES[most].commands)
-    if most == "recovery":
+    if most in ("recovery", "brief losses"):
         advice = remedies.joined(remedies.on_losses(remedies.losses(flow), sender), remedies.sack(flow))
         remedy, commands = advice.words, advice.commands
     return [

@@ -8,6 +8,7 @@ from bdpcap.explain.remedies.congestion import (
     losses,
     lost_before_capture,
     on_losses,
+    repair,
 )
 from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
 from bdpcap.explain.remedies.link import find_link
@@ -45,6 +46,7 @@ __all__ = [
     "of",
     "on_losses",
     "receive_buffer",
+    "repair",
     "sack",
     "scaling_of",
     "send_buffer",

@@ -25,6 +25,7 @@ __all__ = [
     "losses",
     "lost_before_capture",
     "on_losses",
+    "repair",
 ]
 
 _FLAT: Final = 1.25
@@ -90,16 +91,21 @@ def losses(flow: Flow) -> Losses:
         return Losses.THIN
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
     queued = _queued(flow)
-    if queued is None:
-        return Losses.UNSEEN
-    if queued:
-        waited = _is_round_trip_unseen(flow) and summary["link_share"] < FILLED
-        return Losses.WAITED if waited else Losses.OVERFLOW
+    if queued is None or queued:
+        return _of_queue(flow, queued)
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
     if part < _POLICED:
         return Losses.SCATTERED
     return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
+
+
+def _of_queue(flow: Flow, queued: bool | None) -> Losses:
+    """Return the kind of losses where packets queued, or where that is unknown."""
+    if queued is None:
+        return Losses.UNSEEN
+    filled = flow.summary["link_share"] >= FILLED
+    return Losses.OVERFLOW if filled or not _is_round_trip_unseen(flow) else Losses.WAITED
 
 
 def lost_before_capture(flow: Flow) -> float | None:
@@ -132,22 +138,29 @@ def _lost_before(flow: Flow) -> bool:
 
 
 def _is_round_trip_unseen(flow: Flow) -> bool:
-    """Return whether no round trip of the data shows the path to the capture: without timestamps, the handshake's stays."""
-    return not flow._counts["has_timestamps"] and (flow.summary["vantage"] == "receiver" or _lost_before(flow))
+    """Return whether no round trip of data shows the path to the capture: without timestamps, the handshake's stays."""
+    return not flow._counts["has_timestamps"] and (
+        flow.summary["vantage"] == "receiver" or _lost_before(flow)
+    )
 
 
 def _repaired_late(flow: Flow) -> bool | None:
-    """Return whether packets queued before the capture, by the time from duplicate ACK to fast retransmission.
-
-    A sender repairs a reported loss at once (RFC 5681 section 3.2), so that time is a round trip from the capture through
-    the queue. The least one may be that of the other direction's data: it passes the same path. None if in doubt.
-    """
-    repair_ns = flow._counts["repair_ns"]
-    other = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)
-    least_ns = min((ns for ns in (flow._counts["rtt_min_ns"], other["rtt_min_ns"]) if ns), default=0)
+    """Return whether packets queued before the capture, as the time of repairs shows; None if in doubt."""
+    repair_ns, least_ns = repair(flow)
     if repair_ns is None or _FLAT * least_ns < repair_ns < _WAITED * least_ns:
         return None
     return bool(repair_ns > _FLAT * least_ns)
+
+
+def repair(flow: Flow) -> tuple[int | None, int]:
+    """Return the time from duplicate ACK to fast retransmission, None if unknown, and the least RTT; in ns.
+
+    A sender repairs a reported loss at once (RFC 5681 section 3.2), so that time is a round trip from the capture through
+    the queue. The least one may be that of the other direction's data: it passes the same path.
+    """
+    other = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)
+    known_ns = [ns for ns in (flow._counts["rtt_min_ns"], other["rtt_min_ns"]) if ns]
+    return flow._counts["repair_ns"], min(known_ns, default=0)
 
 
 def _rise(rtts: pd.DataFrame) -> bool:
