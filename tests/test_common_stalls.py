@@ -6,6 +6,7 @@ Each expected time is that from a segment to its acknowledgment in the dialogue.
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from packets import Address, pcap
@@ -30,6 +31,11 @@ def waits(since_s, lasting_s):
     +{lasting_s} < . 1:1(0) ack 201 win 500
     """
     )
+
+
+def behind(dialogue):
+    """Return a dialogue whose server's packets passed nine routers of 64 hops."""
+    return re.sub(r"(< .*win \d+)", r"\1 ttl 55", dialogue)
 
 
 def captured(*dialogues):
@@ -65,7 +71,24 @@ def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host()
     ],
 )
 def test_other_stalls_show_no_common_path(one, other, server):
-    assert common_stalls.sentence(captured((one, SERVER), (other, server))) == ""
+    assert common_stalls.sentence(captured((behind(one), SERVER), (behind(other), server))) == ""
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "since_s", "shared"),
+    [
+        (waits(5, 0.9), 5.4, "500 ms, from 5.4 s on"),
+        (behind(waits(5, 0.9)), 5.4, ""),  # a router on the way: it shares no more than any other host
+        (waits(5, 0.4), 5, ""),  # the neighbour may have delayed its acknowledgment (RFC 1122)
+        (waits(5, 0.9), 5.8, ""),  # the waits meet for 100 ms only
+    ],
+)
+def test_a_neighbour_that_waits_too_shows_the_link_of_the_host_in_less_than_a_timer(
+    neighbour, since_s, shared
+):
+    said = common_stalls.sentence(captured((neighbour, SERVER), (behind(waits(since_s, 0.9)), ELSEWHERE)))
+    assert shared in said
+    assert bool(said) == bool(shared)
 
 
 def test_a_path_of_long_round_trips_does_not_stall():

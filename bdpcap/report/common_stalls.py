@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.read import vantage
 from bdpcap.report import failures
 from bdpcap.report.failures import FIRST_TIMEOUT_NS, LATE
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,10 @@ __all__ = ["sentence"]
 
 ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
+LONGEST_DELAYED_ACK_NS: Final = 500_000_000
+"""Longest time for which a host may delay an acknowledgment (RFC 1122 section 4.2.3.2)."""
+LEAST_TIMER_NS: Final = 200_000_000
+"""Least retransmission timer (``TCP_RTO_MIN`` of Linux): for so long, waits have a direct neighbour's in common."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
 MOST: Final = 1000
@@ -35,6 +40,8 @@ class _Stall(NamedTuple):
     end_ns: int
     stream: int
     ends: tuple[str, str]
+    direct: bool
+    """Whether both ends have private addresses, and no router between them: a common wait is that of their link."""
 
 
 class _Common(NamedTuple):
@@ -68,12 +75,14 @@ def sentence(capture: Capture) -> str:
 def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
-    rows = streams.directions("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns", "payload_bytes")
+    rows = streams.directions(
+        "longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns", "payload_bytes", "ttl"
+    )
     lasted_ns, start_ns, rtt_ns = (
         rows[name] for name in ("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns")
     )
     least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
-    waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, FIRST_TIMEOUT_NS))
+    waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
     waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
     found = np.flatnonzero(waited)
@@ -81,13 +90,15 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
         return
     sides = np.unique(np.concatenate([found, found ^ 1]))
     names = dict(zip(sides.tolist(), map(host, streams.endpoints(sides)), strict=True))
+    near = vantage.passed(rows["ttl"]) == 0
     for at in found.tolist():
-        since_ns = int(start_ns[at])
-        yield _Stall(since_ns, since_ns + int(lasted_ns[at]), at // 2, (names[at], names[at ^ 1]))
+        since_ns, ends = int(start_ns[at]), (names[at], names[at ^ 1])
+        direct = bool(near[at] and near[at ^ 1]) and not any(map(is_public, ends))
+        yield _Stall(since_ns, since_ns + int(lasted_ns[at]), at // 2, ends, direct)
     for block in failures.blocks(capture, [LATE]):
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
         for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
-            yield _Stall(since_ns, since_ns + opening_ns, stream, (client, server))
+            yield _Stall(since_ns, since_ns + opening_ns, stream, (client, server), direct=False)
 
 
 def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:
@@ -103,9 +114,11 @@ def _common(name: str, stalls: list[_Stall]) -> Iterator[_Common]:
     """Yield the time common to stalls of a host, at the start of each stall, if it lasts as long as a timer."""
     running: list[_Stall] = []
     for stall in sorted(stalls):
-        running = [one for one in running if one.end_ns - stall.start_ns >= FIRST_TIMEOUT_NS]
+        running = [one for one in running if one.end_ns - stall.start_ns >= LEAST_TIMER_NS]
         running.append(stall)
-        streams = sorted({one.stream for one in running})
-        peers = {end for one in running for end in one.ends} - {name}
-        if min(len(streams), len(peers)) >= TWO:
-            yield _Common(name, len(peers), streams, stall.start_ns, min(one.end_ns for one in running))
+        long = [one for one in running if one.end_ns - stall.start_ns >= FIRST_TIMEOUT_NS]
+        for group in (long, running if any(one.direct for one in running) else []):
+            streams = sorted({one.stream for one in group})
+            peers = {end for one in group for end in one.ends} - {name}
+            if min(len(streams), len(peers)) >= TWO:
+                yield _Common(name, len(peers), streams, stall.start_ns, min(one.end_ns for one in group))
