@@ -412,7 +412,9 @@ def test_a_short_transfer_says_that_its_window_was_still_growing(small):
         (2, 1, 100, "recovery", True),
     ],
 )
-def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(again, arrived, active_ms, detail, held):
+def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
+    again, arrived, active_ms, detail, held
+):
     # A duplicate SACK of the receiver reports each copy that had arrived (RFC 2883).
     flow = copied(10_000_000)
     flow.summary = pd.concat(

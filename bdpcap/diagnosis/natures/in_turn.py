@@ -67,9 +67,8 @@ def _in_turn(flow: Flow) -> str:
     ]
     number = units.number(shares.count, "message")
     why = f"{_named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
-    return (
-        f"{number} each way, in turn: typically {', and '.join(waits)}. {why} the capture does not show which end asked."
-    )
+    unclear = f"{why} the capture does not show which end asked."
+    return f"{number} each way, in turn: typically {', and '.join(waits)}. {unclear}"
 
 
 def _named(flow: Flow) -> tuple[str, str]:

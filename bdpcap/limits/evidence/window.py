@@ -115,7 +115,9 @@ class Window(Concept):
         rounds = self.rounds
         first = rounds.window_min_bytes
         before = rounds.shifted(rounds.most_so_far(self.largest), -1, 0.0)
-        opens: Bools = (before <= first) & (rounds.in_flight_max_bytes <= first) & (self.largest > GROWN * first)
+        opens: Bools = (
+            (before <= first) & (rounds.in_flight_max_bytes <= first) & (self.largest > GROWN * first)
+        )
         return opens
 
     @field("yes")
@@ -132,9 +134,9 @@ class Window(Concept):
 
     @field("share")
     def share_of_largest(self) -> Floats:
-        """Window over the largest before the round, by time: a dip lasts no longer than the flight is below it. 1 at first.
+        """Window over the largest before the round, by time: a dip lasts no longer than the flight is below it.
 
-        The flight of a sender that uses the window up shows for how long the window was how large.
+        The flight of a sender that uses the window up shows for how long the window was how large. The first share is 1.
         """
         rounds = self.rounds
         held = np.clip(rounds.in_flight_mean_bytes, rounds.window_min_bytes, self.largest)
