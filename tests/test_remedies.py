@@ -354,6 +354,7 @@ def unstamped(**shown):
     [
         (lossy([0, 6] * 15), "policed"),  # 9 %, all of large flights
         (lossy([1, 4] * 15), "heavy"),  # 7.5 %, and a fifth of each flight
+        (lossy([0, 2] * 4, payload=100_000), "scattered"),  # 8 %, and too few to show a device
         (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
         (lossy([0] * 14 + [40, 30]), "shallow"),  # 7 %, at the end of slow start, and no queue stood
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path

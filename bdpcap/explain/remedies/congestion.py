@@ -41,6 +41,8 @@ _POLICED: Final = 0.05
 
 Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no queue of a link loses that much for long.
 """
+_FEWEST: Final = 10
+"""Fewest retransmissions that show a device which drops all the time: a choice, as a few are lost by chance anywhere."""
 _RISES: Final = 2
 """Least loss share of the faster half of the rounds over that of the slower half, behind a policer.
 
@@ -95,7 +97,7 @@ def losses(flow: Flow) -> Losses:
         return _of_queue(flow, queued)
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
-    if part < _POLICED:
+    if part < _POLICED or int(summary["retransmits"]) < _FEWEST:
         return Losses.SCATTERED
     return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
 
