@@ -38,6 +38,20 @@ def behind(dialogue):
     return re.sub(r"(< .*win \d+)", r"\1 ttl 55", dialogue)
 
 
+def unanswered(since_s, lasting_s):
+    """An answer, acknowledged at once, and one that reaches the capture next to the client, and waits there."""
+    return (
+        HANDSHAKE
+        + f"""
+    +.001      > P. 1:101(100) ack 1 win 502
+    +.020      < P. 1:101(100) ack 101 win 500
+    +.0001     > . 101:101(0) ack 101 win 502
+    {since_s}  < P. 101:201(100) ack 101 win 500
+    +{lasting_s} > . 101:101(0) ack 201 win 502
+    """
+    )
+
+
 def captured(*dialogues):
     packets = [
         packet
@@ -66,6 +80,8 @@ def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host()
         (waits(5, 3), waits(7.5, 3), ELSEWHERE),
         # One server may stall by itself.
         (waits(5, 3), waits(6, 4), SERVER),
+        # What reaches the capture next to the client waits for that host, and for no path.
+        (unanswered(5, 3), unanswered(6, 4), ELSEWHERE),
         # No timer ran out in so short a wait.
         (waits(5, 0.9), waits(5, 0.9), ELSEWHERE),
     ],

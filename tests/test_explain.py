@@ -136,15 +136,15 @@ def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001
     return scenario(dialogue, client=Address(client, port), server=Address(server, 443))
 
 
-def through_a_tunnel(kind=3, code=4):
+def through_a_tunnel(kind=3, code=4, resent_s=0.002):
     """Two segments that a router refuses, as a tunnel behind it carries 1,400 bytes; the sender sends smaller ones."""
-    dialogue = """
+    dialogue = f"""
     0     > S  0:0(0) win 64240 <mss 1460>
     +.025 < S. 0:0(0) ack 1 win 65535 <mss 1460>
     +0    > .  1:1(0) ack 1 win 64240
     +.001 > .  1:1461(1460) ack 1 win 64240
     +0    > .  1461:2921(1460) ack 1 win 64240
-    +.002 > .  1:1361(1360) ack 1 win 64240
+    +{resent_s} > .  1:1361(1360) ack 1 win 64240
     +0    > .  1361:2721(1360) ack 1 win 64240
     +0    > P. 2721:2921(200) ack 1 win 64240
     +.025 < .  1:1(0) ack 2921 win 65535
@@ -227,6 +227,14 @@ def test_data_that_a_router_refused_were_not_lost_by_congestion():
     assert flow.summary["retransmitted_bytes"] > 0
     assert congestion.phase_of(flow, flow.rtts) == "too big"
     assert congestion.phase_of(shown(through_a_tunnel(code=1)), flow.rtts) == "recovery"
+
+
+def test_refused_packets_that_were_resent_late_are_no_outage():
+    flow = shown(through_a_tunnel(resent_s=3))
+    assert flow.verdict.startswith("Packets too big for the path held the sender back")
+    assert flow.remedy.where == "the router, 203.0.113.9"
+    # Without the router's word on their size, the same wait is one.
+    assert shown(through_a_tunnel(resent_s=3, code=1)).verdict.startswith("Outage")
 
 
 def test_offload_names_what_to_type_and_how_large_the_segments_were():

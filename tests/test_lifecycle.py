@@ -438,6 +438,28 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     assert connections.failed(capture) == 0
 
 
+CLOSED = "".join(f"+{wait} < F. 1:1(0) ack 1 win 500 ttl 55\n" for wait in (0.02, 1, 2, 4))
+SENT_AGAIN = "".join(
+    f"+{wait} < P. 1:1001(1000) ack 1 win 500 ttl 55\n" for wait in (0.02, 0.3, 0.6, 1.2, 2.4)
+)
+
+
+@pytest.mark.parametrize(
+    ("silent", "advice"),
+    [
+        (CLOSED, "The FINs reached the capture next to 192.0.2.1"),
+        (SENT_AGAIN, "Retransmissions reached the capture next to 192.0.2.1, which answered none"),
+        # These left the capture next to the client, and got lost behind it, or at the server.
+        (SENT_AGAIN.replace("<", ">").replace(" ttl 55", ""), "Find what broke, the path or the far end"),
+    ],
+)
+def test_a_host_next_to_the_capture_that_answers_nothing_is_named(silent, advice):
+    packets = scenario(HANDSHAKE.replace("win 65535", "win 65535 ttl 55") + silent)
+    packets += scenario("100 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert any(advice in one for one in said)
+
+
 @pytest.mark.parametrize(("ports", "scan"), [(14, False), (15, True)])
 def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     packets = []

@@ -85,6 +85,8 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
     waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
+    # Data that reached a capture next to their receiver wait for that host alone.
+    waited &= vantage.NAMES[capture._contents.paths.places] != "receiver"
     found = np.flatnonzero(waited)
     if len(found) > MOST:
         return

@@ -121,6 +121,14 @@ _ALSO_RESET: Final = (
     "A reset is in the capture, too: the other end knew no such connection, or this one gave up. "
     "Nothing to mend, unless a program waited."
 )
+_FORGOTTEN: Final = (
+    "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
+    "a change of address. Nothing to mend, unless a program there needed it."
+)
+_UNANSWERED_NEAR: Final = (
+    "Retransmissions reached the capture next to {}, which answered none: see whether it hung, had changed its address, "
+    "or dropped them."
+)
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
@@ -169,6 +177,8 @@ _REFUSED: Final = {
     "no route": "{} said by ICMP that it has no route there: check the address, and the route to it.",
 }
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
+_SILENT_NEAR: Final = {"unclosed": _FORGOTTEN, "timeout": _UNANSWERED_NEAR}
+"""Advice by kind, where the capture was taken next to the end that answered nothing."""
 _TALKING: Final = ("never answered", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
 _RACING: Final = ("never completed", "withdrawn")
@@ -397,6 +407,8 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     advice = _ADVICE[kind]
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
+    elif kind in _SILENT_NEAR and line.reached:
+        advice = _SILENT_NEAR[kind].format(_nearest(line))
     elif kind == "unclosed" and line.reset:
         advice = _ALSO_RESET
     elif kind in _RACING and _is_raced(line, others):
@@ -406,6 +418,11 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     elif kind == "withdrawn" and line.syns == line.connections and brief:
         advice = _PROBED
     return advice
+
+
+def _nearest(line: Line) -> str:
+    """Return the host next to which the connections of a line were captured."""
+    return (line.clients if line.at_client else line.servers).text("host")
 
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:

@@ -188,6 +188,8 @@ class Line:
     """Whether each SYN has at most the MSS as an option."""
     ttls: set[int] = field(default_factory=set)
     """TTLs of the clients."""
+    reached: bool = True
+    """Whether the capture was taken next to the end of each connection that answered nothing."""
     routed: bool = False
     """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
@@ -231,6 +233,7 @@ class Line:
         )
         self.bare &= bool(rows["bare"].all())
         self.ttls |= set(rows["ttl"].unique().tolist())
+        self.reached &= bool(rows["reached"].all())
         self.routed |= bool(rows["routed"].any())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         opening_ns = rows["opening_ns"]

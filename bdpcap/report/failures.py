@@ -70,7 +70,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``bare`` is whether its SYN has at most the MSS as an option, and ``ttl`` is the client's TTL.
-    ``routed`` is whether a packet of the client was captured on both sides of a router.
+    ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
+    capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0)
@@ -124,6 +125,8 @@ def _table(
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "routed": both["routed_copies"][::2][rows] > 0,
+        "reached": (at_client & _is_silent(life, both, 0)[rows])
+        | (at_server & _is_silent(life, both, 1)[rows]),
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
@@ -193,6 +196,16 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     ):
         kind[holds & life["seen"]] = name
     return kind
+
+
+def _is_silent(life: dict[str, np.ndarray], both: dict[str, Any], end: int) -> NDArray[np.bool_]:
+    """Return for each connection whether an end, 0 for the client, answered no FIN or no retransmission of the other."""
+    timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
+    gave_up = timed_out[:, 1 - end] & ~timed_out[:, end]
+    silent: NDArray[np.bool_] = gave_up | (life["unanswered_fins"] > GIVEN_UP) & (
+        life["closed_by"] == 1 - end
+    )
+    return silent
 
 
 def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:

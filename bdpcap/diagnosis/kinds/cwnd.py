@@ -200,7 +200,7 @@ LIMIT: Final = Limit(
         "too big": Cause(
             "Packets too big for the path held the sender back",
             _too_big,
-            places.path,
+            lambda flow: f"the router, {path_mtu.too_big(flow)[0].reporter}",
             PHASES["too big"].advice,
             with_change("with packets that fit"),
         ),

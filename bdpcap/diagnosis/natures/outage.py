@@ -12,6 +12,7 @@ from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
+from bdpcap.explain.findings import path_mtu
 from bdpcap.read import vantage
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
@@ -47,6 +48,9 @@ _UNANSWERED: Final = (
 
 def stalled(flow: Flow) -> bool:
     """Return whether no acknowledgment of new data for a long time is the news of a flow."""
+    # A sender resends refused packets late, too, and in the size that the router names.
+    if path_mtu.most_resent(flow):
+        return False
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     if pd.isna(stall_ns):

@@ -69,7 +69,7 @@ def explains(flow: Flow) -> list[Finding]:
     return [
         Finding(
             code=Code.PATH_MTU,
-            sentence=f"{asked(flow)}. Their {units.exact_bytes(payload)} had to be sent again.",
+            sentence=f"{asked(flow)}. The refused {units.exact_bytes(payload)} had to be sent again.",
             cause="A link or tunnel behind that router has a smaller MTU than the hosts, which learn of it only by "
             "losing packets.",
             remedy=ADVICE,
