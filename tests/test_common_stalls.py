@@ -39,7 +39,7 @@ def behind(dialogue):
 
 
 def unanswered(since_s, lasting_s):
-    """An answer, acknowledged at once, and one that reaches the capture next to the client, and waits there."""
+    """An answer, acknowledged at once, and one that reaches the capture next to the client twice, and waits there."""
     return (
         HANDSHAKE
         + f"""
@@ -47,6 +47,7 @@ def unanswered(since_s, lasting_s):
     +.020      < P. 1:101(100) ack 101 win 500
     +.0001     > . 101:101(0) ack 101 win 502
     {since_s}  < P. 101:201(100) ack 101 win 500
+    +.300      < P. 101:201(100) ack 101 win 500
     +{lasting_s} > . 101:101(0) ack 201 win 502
     """
     )

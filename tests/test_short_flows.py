@@ -399,6 +399,22 @@ def test_a_short_transfer_says_that_its_window_was_still_growing(small):
     assert ("The receive window was still growing: it grew from " in said) == small
 
 
+@pytest.mark.parametrize(("answer", "seldom"), [(100, True), (0, False)])
+def test_a_client_that_asks_seldom_sets_the_pace(answer, seldom):
+    """Three requests, one with most of the data, 5 s apart. Once a request is answered, nobody waits for the next."""
+    lines, sent, heard = [HANDSHAKE], 1, 1
+    for pieces in (1, 16, 4):
+        for piece in range(pieces):
+            wait = "+.001" if piece else "+5"
+            lines.append(f"{wait} > P. {sent}:{sent + 1460}(1460) ack {heard} win 502")
+            sent += 1460
+        flags = "P." if answer else "."
+        lines.append(f"+.020 < {flags} {heard}:{heard + answer}({answer}) ack {sent} win 16384")
+        heard += answer
+    flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
+    assert short.LITTLE.holds(flow) == seldom
+
+
 @pytest.mark.parametrize(
     ("again", "arrived", "active_ms", "detail", "held"),
     [

@@ -76,7 +76,13 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
     rows = streams.directions(
-        "longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns", "payload_bytes", "ttl"
+        "longest_stall_ns",
+        "longest_stall_start_ns",
+        "rtt_min_ns",
+        "payload_bytes",
+        "ttl",
+        "retransmits",
+        "lost_before_tap",
     )
     lasted_ns, start_ns, rtt_ns = (
         rows[name] for name in ("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns")
@@ -85,8 +91,9 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
     waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
-    # Data that reached a capture next to their receiver wait for that host alone.
-    waited &= vantage.NAMES[capture._contents.paths.places] != "receiver"
+    # Data that reached a capture next to their receiver, and came again, wait for that host alone.
+    arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
+    waited &= ~(arrived & (vantage.NAMES[capture._contents.paths.places] == "receiver"))
     found = np.flatnonzero(waited)
     if len(found) > MOST:
         return

@@ -223,6 +223,16 @@ def _is_paced(flow: Flow) -> bool:
     return longest(flow.rtts[flow.rtts["limit"] == "app"], "detail") != "response time"
 
 
+def _asks_seldom(flow: Flow) -> bool:
+    """Return whether a client paused between requests, most of its data, which were in flight for less than a second.
+
+    Once a request is answered, nobody waits for the next one.
+    """
+    if not flow.is_from_client or not flow.capture._contents.has_exchanges or not _is_brief(flow):
+        return False
+    return bool(2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"])
+
+
 def _is_one_burst(flow: Flow) -> bool:
     """Return whether the program set the pace, and nearly all data went in one burst of less than a second."""
     if not _is_paced(flow):
@@ -242,11 +252,11 @@ def _is_few(flow: Flow) -> bool:
 
 
 def _is_little(flow: Flow) -> bool:
-    """Return whether a program gave TCP less than an initial window, and no receiver and no loss held it for long."""
+    """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
-    return _is_few(flow) and not held
+    return (_is_few(flow) or _asks_seldom(flow)) and not held
 
 
 def _little_advice(flow: Flow) -> tuple[str, str]:
