@@ -63,7 +63,8 @@ def _owed(own: pd.DataFrame) -> pd.DataFrame:
 def _answers(flow: Flow, own: pd.DataFrame) -> str:
     owed = _owed(own)
     took_ns = answering_ns(flow, owed)
-    return f"it left {units.number(len(owed), 'request')} waiting, {units.duration(took_ns)} in all"
+    lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
+    return f"it left {units.number(len(owed), 'request')} waiting{lasting}"
 
 
 def _sent_on(flow: Flow, _: pd.DataFrame) -> str:
@@ -115,9 +116,8 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
         else ""
     )
     sender, receiver = both(flow.sender, flow.receiver)
-    return (
-        f"{receiver} took {units.duration(found.peer_ns)}{handshake}, {sender} {units.duration(found.own_ns)}"
-    )
+    own = f", {sender} {units.duration(found.own_ns)}" if found.own_ns else ""
+    return f"{receiver} took {units.duration(found.peer_ns)}{handshake}{own}"
 
 
 def _trips(flow: Flow, _: pd.DataFrame) -> str:

@@ -77,7 +77,7 @@ _ALL: Final = (
 @once
 def nature(flow: Flow) -> Nature | None:
     """Return the nature of a flow; None if its main limit is its verdict."""
-    if flow.summary["active_ns"] == 0:
+    if flow.summary["active_ns"] == 0 or flow.summary["payload_bytes"] == 0:
         return None
     return next((one for one in _ALL if one.holds(flow)), None)
 
