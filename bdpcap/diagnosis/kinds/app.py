@@ -116,8 +116,8 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
         else ""
     )
     sender, receiver = both(flow.sender, flow.receiver)
-    own = f", {sender} {units.duration(found.own_ns)}" if found.own_ns else ""
-    return f"{receiver} took {units.duration(found.peer_ns)}{handshake}{own}"
+    rest = f", {sender} {units.duration(found.own_ns)}" if found.own_ns else ""
+    return f"{receiver} took {units.duration(found.peer_ns)}{handshake}{rest}"
 
 
 def _trips(flow: Flow, _: pd.DataFrame) -> str:

@@ -87,6 +87,11 @@ def _too_big(flow: Flow, _: pd.DataFrame) -> str:
     return f"{again} were sent again. {path_mtu.asked(flow)}"
 
 
+def _refusing(flow: Flow) -> str:
+    """Return the router that refused packets."""
+    return f"the router, {path_mtu.too_big(flow)[0].reporter}"
+
+
 def _loses(flow: Flow) -> str:
     """Return the part of the path on which nearly all losses were, as the capture between the ends shows it."""
     before = remedies.lost_before_capture(flow)
@@ -200,7 +205,7 @@ LIMIT: Final = Limit(
         "too big": Cause(
             "Packets too big for the path held the sender back",
             _too_big,
-            lambda flow: f"the router, {path_mtu.too_big(flow)[0].reporter}",
+            _refusing,
             PHASES["too big"].advice,
             with_change("with packets that fit"),
         ),
