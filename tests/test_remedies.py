@@ -332,7 +332,7 @@ def lossy(
         _counts={
             "lost_before_tap": before,
             "has_timestamps": int(timestamps),
-            "rtt_min_ns": 50_000_000,
+            "sender_side_ns": 50_000_000,
             "repair_ns": repair_ns,
         },
         _hidden=pd.DataFrame({"forward_delay_p20_ns": [forward_ns] * len(each_round)}),
@@ -371,13 +371,14 @@ def unstamped(**shown):
         (between(before=5), "scattered"),
         (between(before=3), "overflow"),
         (between(before=5, timestamps=False), "unseen"),
-        # A retransmission answers the duplicate ACK after a round trip of 50 ms, and after the queue that it meets.
+        (between(before=5, timestamps=False, repair_ns=52_000_000, back_ns=20_000_000), "scattered"),
+        # A retransmission answers the third duplicate ACK after a round trip of 50 ms, and after the queue that it meets.
         (unstamped(), "unseen"),
         (unstamped(repair_ns=52_000_000), "shallow"),
         (
             unstamped(repair_ns=65_000_000),
             "unseen",
-        ),  # some of it may be the time until three packets are reported
+        ),  # some of it may be an allowance for reordering
         (unstamped(repair_ns=110_000_000), "waited"),
         (unstamped(repair_ns=110_000_000, link_share=0.3), "overflow"),
         (unstamped(repair_ns=52_000_000, back_ns=20_000_000), "waited"),  # the handshake was slow

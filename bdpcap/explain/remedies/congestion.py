@@ -33,8 +33,8 @@ _FLAT: Final = 1.25
 _WAITED: Final = 1.5
 """Least ratio of repair time to minimum RTT that shows a queue.
 
-A quarter of an RTT may pass until enough ACKs reported the loss, and another while the sender allows for reordering
-(RFC 8985 section 6.2).
+ACKs are often delayed by a quarter of an RTT, and a sender may allow another quarter for reordering (RFC 8985 section
+6.2).
 """
 _POLICED: Final = 0.05
 """Smallest share of retransmitted bytes that shows a policer.
@@ -155,14 +155,16 @@ def _repaired_late(flow: Flow) -> bool | None:
 
 
 def repair(flow: Flow) -> tuple[int | None, int]:
-    """Return the time from duplicate ACK to fast retransmission, None if unknown, and the least RTT; in ns.
+    """Return the time from the third duplicate ACK to the fast retransmission, None if unknown, and the least one; in ns.
 
     A sender repairs a reported loss at once (RFC 5681 section 3.2), so that time is a round trip from the capture through
-    the queue. The least one may be that of the other direction's data: it passes the same path.
+    the queue. Next to the receiver, the least one may be that of the other direction's data: it passes the same path.
     """
-    other = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)
-    known_ns = [ns for ns in (flow._counts["rtt_min_ns"], other["rtt_min_ns"]) if ns]
-    return flow._counts["repair_ns"], min(known_ns, default=0)
+    trips_ns = [flow._counts["sender_side_ns"]]
+    if flow.summary["vantage"] == "receiver":
+        other = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)
+        trips_ns.append(other["rtt_min_ns"])
+    return flow._counts["repair_ns"], min((ns for ns in trips_ns if ns), default=0)
 
 
 def _rise(rtts: pd.DataFrame) -> bool:

@@ -100,7 +100,7 @@ struct Recovery {
     last_ns: Option<i64>,
     /// How long SND.UNA had not advanced, and nothing was retransmitted, before the last retransmission, ns.
     last_wait_ns: i64,
-    /// Times from the first duplicate acknowledgment of a recovery to its first retransmission, as they passed the tap.
+    /// Times from the third duplicate acknowledgment of a recovery to its first retransmission, as they passed the tap.
     repairs: RecentDelays,
 }
 
@@ -115,8 +115,8 @@ pub struct Retransmissions {
     advanced_ns: i64,
     /// Duplicate acknowledgments since SND.UNA advanced.
     duplicate_acks: u32,
-    /// When the first of them passed the tap, ns.
-    duplicate_ns: i64,
+    /// When the one that indicates a loss passed the tap, ns.
+    indicated_ns: i64,
     /// Did the handshake rule out SACK?
     without_sack: bool,
     /// State of the retransmissions; `None` before the first.
@@ -130,7 +130,7 @@ impl Default for Retransmissions {
             ack_arrival_ns: NULL,
             advanced_ns: NULL,
             duplicate_acks: 0,
-            duplicate_ns: NULL,
+            indicated_ns: NULL,
             without_sack: false,
             recovery: None,
         }
@@ -220,8 +220,8 @@ impl Retransmissions {
             counts.timeouts += 1;
             (recovery.recover, recovery.by_timeout) = (next, true);
         } else if cause == Cause::Fast && una >= recovery.recover {
-            if data.start <= una && self.duplicate_acks > 0 {
-                let repair_ns = data.time_ns.saturating_sub(self.duplicate_ns);
+            if data.start <= una && self.duplicate_acks >= Self::DUP_THRESH {
+                let repair_ns = data.time_ns.saturating_sub(self.indicated_ns);
                 recovery.repairs.add(repair_ns.max(0));
             }
             (recovery.recover, recovery.by_timeout) = (next, false);
@@ -347,10 +347,10 @@ impl Retransmissions {
             self.duplicate_acks = 0;
         }
         if duplicate {
-            if self.duplicate_acks == 0 {
-                self.duplicate_ns = time_ns;
-            }
             self.duplicate_acks += 1;
+            if self.duplicate_acks == Self::DUP_THRESH {
+                self.indicated_ns = time_ns;
+            }
         }
     }
 
@@ -377,7 +377,7 @@ impl Retransmissions {
             .map_or_else(Counts::default, |recovery| recovery.counts)
     }
 
-    /// Returns the time from the first duplicate acknowledgment of a recovery to its first retransmission, ns: the median
+    /// Returns the time from the third duplicate acknowledgment of a recovery to its first retransmission, ns: the median
     /// of the last recoveries. It is a round trip from the tap to the sender. `None` if no recovery began so.
     #[must_use]
     pub fn repair_ns(&self) -> Option<i64> {

@@ -66,7 +66,7 @@ packed_row! {
         pub spurious_retransmits: i64,
         /// Number of retransmitted packets whose first copy was lost before the tap.
         pub lost_before_tap: i64,
-        /// Time from the first duplicate acknowledgment of a recovery to its first retransmission at the tap, in ns: the
+        /// Time from the third duplicate acknowledgment of a recovery to its first retransmission at the tap, in ns: the
         /// median of the last recoveries. [`NULL`] without one.
         pub repair_ns: i64,
         /// Number of segments with payload that later segments overtook on the path.
