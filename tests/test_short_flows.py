@@ -415,6 +415,21 @@ def test_a_client_that_asks_seldom_sets_the_pace(answer, seldom):
     assert short.LITTLE.holds(flow) == seldom
 
 
+@pytest.mark.parametrize(("answers_ms", "soon"), [(800, True), (801, False)])
+def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_ms, soon, monkeypatch):
+    """A person notices a second (Nielsen, 1993). The rest of the active time is neither the server's nor TCP's."""
+    rounds = {"start_ns": 0, "end_ns": 1_200_000_000, "limit": "app", "detail": "response time"}
+    flow = SimpleNamespace(
+        is_from_client=False,
+        summary={"limit": "app", "active_ns": 1_200_000_000},
+        capture=SimpleNamespace(_contents=SimpleNamespace(has_exchanges=True)),
+        rtts=pd.DataFrame([rounds]),
+    )
+    monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
+    monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
+    assert short.NATURE.holds(flow) == soon
+
+
 @pytest.mark.parametrize(
     ("again", "arrived", "active_ms", "detail", "held"),
     [

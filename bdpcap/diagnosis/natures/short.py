@@ -9,6 +9,7 @@ from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -195,7 +196,7 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown":
+    if (summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown") or _answers_soon(flow):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
@@ -221,6 +222,16 @@ def _is_paced(flow: Flow) -> bool:
     if flow.summary["limit"] != "app":
         return False
     return longest(flow.rtts[flow.rtts["limit"] == "app"], "detail") != "response time"
+
+
+def _answers_soon(flow: Flow) -> bool:
+    """Return whether data and answers of a server that its program limited took less than a second in all."""
+    if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
+        return False
+    owed = flow.rtts[flow.rtts["detail"] == "response time"]
+    if owed.empty or _is_paced(flow):
+        return False
+    return in_flight.whole(flow).in_flight_ns + answering_ns(flow, owed) < NOTICED_NS
 
 
 def _asks_seldom(flow: Flow) -> bool:
