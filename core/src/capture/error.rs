@@ -21,7 +21,9 @@ pub struct CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
-            Reason::Empty | Reason::NotACapture(_) => write!(f, "{}: {}", self.file, self.reason),
+            Reason::Empty | Reason::TooShort(_) | Reason::NotACapture(_) => {
+                write!(f, "{}: {}", self.file, self.reason)
+            }
             _ => write!(
                 f,
                 "{}: frame {}, byte {}: {}",
@@ -38,6 +40,8 @@ impl Error for CaptureError {}
 pub enum Reason {
     /// The input has no bytes.
     Empty,
+    /// The input has so many bytes, fewer than a magic number.
+    TooShort(usize),
     /// The first bytes are no magic number of a supported format.
     NotACapture([u8; 4]),
     /// The input itself failed: a read error, or compressed data that is damaged or cut short.
@@ -88,6 +92,10 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Empty => write!(f, "the file is empty"),
+            Reason::TooShort(bytes) => write!(
+                f,
+                "not a packet capture: it has {bytes} of the four bytes that every format begins with"
+            ),
             Reason::NotACapture(magic) if other_format(*magic).is_none() && is_text(*magic) => {
                 write!(
                     f,

@@ -275,15 +275,10 @@ impl Format {
     /// Returns the first four bytes without consuming them.
     fn magic(window: &mut Window<Source>) -> Result<[u8; 4], Reason> {
         window.fill(4)?;
-        window.bytes().first_chunk().copied().ok_or_else(|| {
-            let mut magic = [0; 4];
-            let bytes = window.bytes();
-            magic[..bytes.len()].copy_from_slice(bytes);
-            if bytes.is_empty() {
-                Reason::Empty
-            } else {
-                Reason::NotACapture(magic)
-            }
+        let bytes = window.bytes();
+        (bytes.first_chunk().copied()).ok_or_else(|| match bytes.len() {
+            0 => Reason::Empty,
+            short => Reason::TooShort(short),
         })
     }
 }
