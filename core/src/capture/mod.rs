@@ -276,7 +276,7 @@ impl Format {
     fn magic(window: &mut Window<Source>) -> Result<[u8; 4], Reason> {
         window.fill(4)?;
         let bytes = window.bytes();
-        (bytes.first_chunk().copied()).ok_or_else(|| match bytes.len() {
+        bytes.first_chunk().copied().ok_or(match bytes.len() {
             0 => Reason::Empty,
             short => Reason::TooShort(short),
         })
