@@ -327,7 +327,10 @@ def test_what_is_no_capture_is_one_line_as_on_disk(bucket, google, capsys):
     for store in ("s3", "gs"):
         for name, says in (
             ("in/empty.pcap", "the file is empty"),
-            ("in/short.pcap", "not a packet capture: it has 3 of the four bytes that every format begins with"),
+            (
+                "in/short.pcap",
+                "not a packet capture: it has 3 of the four bytes that every format begins with",
+            ),
             ("in/notes.txt", "not a packet capture: it begins with the text"),
             ("in", f"is a folder; name its captures: '{store}://captures/in/*'"),
             ("in/", f"is a folder; name its captures: '{store}://captures/in/*'"),
