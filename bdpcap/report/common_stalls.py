@@ -91,15 +91,18 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
     waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
+    near = vantage.passed(rows["ttl"]) == 0
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.
     arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
-    waited &= ~(arrived & (vantage.NAMES[capture._contents.paths.places] == "receiver"))
+    beside = (vantage.NAMES[capture._contents.paths.places] == "receiver") & near.reshape(-1, 2)[
+        :, ::-1
+    ].ravel()
+    waited &= ~(arrived & beside)
     found = np.flatnonzero(waited)
     if len(found) > MOST:
         return
     sides = np.unique(np.concatenate([found, found ^ 1]))
     names = dict(zip(sides.tolist(), map(host, streams.endpoints(sides)), strict=True))
-    near = vantage.passed(rows["ttl"]) == 0
     for at in found.tolist():
         since_ns, ends = int(start_ns[at]), (names[at], names[at ^ 1])
         direct = bool(near[at] and near[at ^ 1]) and not any(map(is_public, ends))

@@ -199,12 +199,15 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
 
 
 def _is_silent(life: dict[str, np.ndarray], both: dict[str, Any], end: int) -> NDArray[np.bool_]:
-    """Return for each connection whether an end, 0 for the client, answered no FIN or no retransmission of the other."""
+    """Return for each connection whether an end, 0 for the client, answered no FIN or no retransmission of the other.
+
+    No router is known between the capture and that end: behind one, the way to it may be broken.
+    """
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
     gave_up = timed_out[:, 1 - end] & ~timed_out[:, end]
-    silent: NDArray[np.bool_] = gave_up | (life["unanswered_fins"] > GIVEN_UP) & (
-        life["closed_by"] == 1 - end
-    )
+    closed = (life["unanswered_fins"] > GIVEN_UP) & (life["closed_by"] == 1 - end)
+    near = np.isin(vantage.passed(both["ttl"])[end::2], (0, vantage.UNKNOWN_ROUTERS))
+    silent: NDArray[np.bool_] = near & (gave_up | closed)
     return silent
 
 
