@@ -438,6 +438,15 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     assert connections.failed(capture) == 0
 
 
+@pytest.mark.parametrize(("acknowledged", "lost"), [("", True), ("+.020 < . 2:2(0) ack 2001 win 500", False)])
+def test_data_on_an_idle_connection_that_only_a_reset_answers_are_lost(acknowledged, lost):
+    """From its middle on: a reset answers data that no connection is there for (RFC 9293 section 3.5.2)."""
+    idle = "0 > . 1:1(0) ack 2 win 502\n+.020 < . 2:2(0) ack 1 win 500"
+    asked = f"+30 > P. 1:2001(2000) ack 2 win 502\n{acknowledged}\n+.020 < R. 2:2(0) ack 1 win 0"
+    said = connections.sentences(analyzed(f"{idle}\n{asked}"))
+    assert any("was reset without an answer" in one for one in said) == lost
+
+
 CLOSED = "".join(f"+{wait} < F. 1:1(0) ack 1 win 500 ttl 55\n" for wait in (0.02, 1, 2, 4))
 SENT_AGAIN = "".join(
     f"+{wait} < P. 1:1001(1000) ack 1 win 500 ttl 55\n" for wait in (0.02, 0.3, 0.6, 1.2, 2.4)

@@ -36,7 +36,7 @@ _ADVICE: Final = {
     ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "
     "So a firewall, a filter or a proxy made them: see its rules.",
     "cut off": "Ask the end that reset it: its log says why.",
-    "unanswered": "See why the service reset it: its log, or a proxy before it.",
+    "unanswered": "See why the service reset it: its log, or a proxy before it. Either may forget an idle connection.",
     "unclosed": "The other end was gone, or a NAT or firewall had forgotten the idle connection: nothing to mend, unless "
     "a program needed it. Then keep-alives hold it.",
     "unused": _AT_ONCE,

@@ -164,7 +164,10 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     cut = _unacknowledged(life, by_client) >= FAREWELL_BYTES
     # A client may close its half and still wait for an answer; a server that closes gives none.
     closed = (life["closed_by"] == 1) | (life["closed_by"] == 0) & by_client
-    unanswered = complete & ~closed & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
+    asked = (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
+    # From the middle of a connection on, only data without an acknowledgment show that the reset answers them.
+    dropped = (handshake == "not captured") & (_unacknowledged(life, ~by_client) >= FAREWELL_BYTES)
+    unanswered = (complete | dropped) & ~closed & (own_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
