@@ -268,10 +268,10 @@ def test_data_do_not_complete_the_handshake_in_time():
 # Full segments, RFC 9293 section 3.7.1 and RFC 8899
 
 
-def sent(payload, *, client=1460, server=1460):
-    """Return the client's direction after it sent three segments without PSH."""
+def three_segments(payload, *, client=1460, server=1460):
+    """Observe the client as it sends three segments without PSH."""
     one, two, three = (1 + payload * number for number in (1, 2, 3))
-    seen = observe(
+    return observe(
         scenario(f"""
         0     > S  0:0(0)       win 8000 <mss {client}>
         +.020 < S. 0:0(0) ack 1 win 9000 <mss {server}>
@@ -281,7 +281,18 @@ def sent(payload, *, client=1460, server=1460):
         +.020 < .  1:1(0)   ack {three} win 9000
         """)
     )
-    return seen.directions[0]
+
+
+def sent(payload, **mss):
+    """Return the client's direction after it sent three segments."""
+    return three_segments(payload, **mss).directions[0]
+
+
+def segment_size(payload, **mss):
+    """Return the finding on the size of these segments."""
+    findings = three_segments(payload, **mss).capture.flow(0).findings
+    (size,) = (finding for finding in findings if finding.code == "segment-size")
+    return size
 
 
 def test_a_path_that_carries_less_than_the_handshake_allows_shows_in_the_segments():
@@ -295,32 +306,14 @@ def test_a_sender_may_send_as_much_as_its_receiver_announced():
 
 
 def test_the_segment_size_below_the_handshakes_is_explained():
-    packets = scenario("""
-        0     > S  0:0(0)       win 8000 <mss 1460>
-        +.020 < S. 0:0(0) ack 1 win 9000 <mss 1460>
-        +0    > .  1:1361(1360)    ack 1 win 500
-        +0    > .  1361:2721(1360) ack 1 win 500
-        +0    > .  2721:4081(1360) ack 1 win 500
-        +.020 < .  1:1(0)   ack 4081 win 9000
-        """)
-    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
-    (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
+    size = segment_size(1360)
     assert "1,360 bytes, 100 less than the handshake allows" in size.sentence
     assert "1,400 bytes a packet" in size.cause
 
 
 def test_a_sender_whose_own_syn_has_the_size_of_its_segments_takes_it_from_there():
     """RFC 9293 section 3.7.1: a sender takes the smaller of the offered MSS and what its own interface carries."""
-    packets = scenario("""
-        0     > S  0:0(0)       win 8000 <mss 536>
-        +.020 < S. 0:0(0) ack 1 win 9000 <mss 1460>
-        +0    > .  1:537(536)     ack 1 win 500
-        +0    > .  537:1073(536)  ack 1 win 500
-        +0    > .  1073:1609(536) ack 1 win 500
-        +.020 < .  1:1(0)   ack 1609 win 9000
-        """)
-    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
-    (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
+    size = segment_size(536, client=536)
     assert "itself has MSS 536, that of 198.51.100.2 1,460" in size.sentence
     assert "MTU of 576 bytes" in size.cause
 
@@ -379,6 +372,6 @@ def test_one_small_mss_of_unrelated_servers_is_set_by_a_device(servers, offered,
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     line = f"All 3 SYN-ACKs to {CLIENT.host} have MSS 536, its own SYNs 1,460, and the servers are unrelated"
     assert any(sentence.startswith(line) for sentence in trust.notable(capture)) == told
-    # Each flow says it where the capture does not.
+    # Each flow has a note of its own where the capture has none.
     of_flow = any("itself has MSS 536" in note for note in notes(capture.flow(0)))
     assert of_flow == (not told and answered[0] < offered and answered[0] == 536)

@@ -32,6 +32,7 @@ __all__ = [
     "UNKNOWN",
     "behind",
     "nearer",
+    "other_way",
     "passed",
     "places",
     "round_trips",
@@ -84,7 +85,7 @@ def places(
             least[path] = min(least[path], known_ns)
     place = np.empty(len(paths), dtype=np.int8)
     for rows, to_sender, to_receiver in _by_direction_in_blocks(directions):
-        own, back = paths[rows], _back(paths[rows])
+        own, back = paths[rows], other_way(paths[rows])
         # Connections of a host with itself have one path for both directions.
         shared = np.isfinite(least[own]) & (own != back)
         place[rows] = _placed(
@@ -100,13 +101,13 @@ def sender_sides(directions: Mapping[str, Any], paths: NDArray[np.integer[Any]])
         # A direction that shows one end only may show a delayed acknowledgment, not the path: others show more.
         shows = to_sender + to_receiver >= SHORTEST_NS
         np.minimum.at(least, paths[rows][shows], to_sender[shows])
-        np.minimum.at(least, _back(paths[rows])[shows], to_receiver[shows])
+        np.minimum.at(least, other_way(paths[rows])[shows], to_receiver[shows])
     return least
 
 
-def _back(paths: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
-    """Return the path of the other direction of each direction."""
-    return paths.reshape(-1, 2)[:, ::-1].ravel()
+def other_way(values: NDArray[Any]) -> NDArray[Any]:
+    """Return for each direction the value of the connection's other direction."""
+    return values.reshape(-1, 2)[:, ::-1].ravel()
 
 
 def _by_direction_in_blocks(

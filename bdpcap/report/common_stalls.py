@@ -94,9 +94,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     near = vantage.passed(rows["ttl"]) == 0
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.
     arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
-    beside = (vantage.NAMES[capture._contents.paths.places] == "receiver") & near.reshape(-1, 2)[
-        :, ::-1
-    ].ravel()
+    beside = (vantage.NAMES[capture._contents.paths.places] == "receiver") & vantage.other_way(near)
     waited &= ~(arrived & beside)
     found = np.flatnonzero(waited)
     if len(found) > MOST:

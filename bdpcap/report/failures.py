@@ -125,8 +125,7 @@ def _table(
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "routed": both["routed_copies"][::2][rows] > 0,
-        "reached": (at_client & _is_silent(life, both, 0)[rows])
-        | (at_server & _is_silent(life, both, 1)[rows]),
+        "reached": (_silent(life, both)[rows] & np.stack([at_client, at_server], axis=1)).any(axis=1),
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
@@ -201,15 +200,16 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     return kind
 
 
-def _is_silent(life: dict[str, np.ndarray], both: dict[str, Any], end: int) -> NDArray[np.bool_]:
-    """Return for each connection whether an end, 0 for the client, answered no FIN or no retransmission of the other.
+def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return for client and server of each connection whether it answered no FIN or no retransmission of the other end.
 
     No router is known between the capture and that end: behind one, the way to it may be broken.
     """
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
-    gave_up = timed_out[:, 1 - end] & ~timed_out[:, end]
-    closed = (life["unanswered_fins"] > GIVEN_UP) & (life["closed_by"] == 1 - end)
-    near = np.isin(vantage.passed(both["ttl"])[end::2], (0, vantage.UNKNOWN_ROUTERS))
+    gave_up = timed_out[:, ::-1] & ~timed_out
+    unanswered = (life["unanswered_fins"] > GIVEN_UP)[:, None]
+    closed = unanswered & (life["closed_by"][:, None] == np.array([1, 0]))
+    near = np.isin(vantage.passed(both["ttl"]).reshape(-1, 2), (0, vantage.UNKNOWN_ROUTERS))
     silent: NDArray[np.bool_] = near & (gave_up | closed)
     return silent
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["HABITS", "LIMIT"]
+__all__ = ["HABITS", "LIMIT", "owing"]
 
 HABITS: Final = {
     "app-own-time": "it wrote at its own pace, not when acknowledgments came",
@@ -55,13 +55,13 @@ def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
     return f"these came in {units.count(found.after_peer)} of its {units.number(found.count, 'pause')}"
 
 
-def _owed(own: pd.DataFrame) -> pd.DataFrame:
+def owing(own: pd.DataFrame) -> pd.DataFrame:
     """Return the rounds in which the server owed an answer."""
     return own[own["detail"] == "response time"]
 
 
 def _answers(flow: Flow, own: pd.DataFrame) -> str:
-    owed = _owed(own)
+    owed = owing(own)
     took_ns = answering_ns(flow, owed)
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
     return f"it left {units.number(len(owed), 'request')} waiting{lasting}"
@@ -86,7 +86,7 @@ def _waited(flow: Flow) -> Shown | None:
     """Return the frames of the exchange with the longest wait for an answer; None if that is in no exchange."""
     if not flow.capture._contents.has_exchanges:
         return None
-    owed, each = _owed(flow.rtts), flow.exchanges
+    owed, each = owing(flow.rtts), flow.exchanges
     wait = owed.loc[[(owed["end_ns"] - owed["start_ns"]).idxmax()]].iloc[0]
     own = (each["request_start_ns"] <= wait["end_ns"]) & (each["response_end_ns"] >= wait["start_ns"])
     return exchange(flow, each["server_ns"][own])
@@ -145,7 +145,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     if detail == "response time":
         if (shares := requests.told(flow)) is not None and requests.are_messages(shares):
             return "events"
-        owed = _owed(own)
+        owed = owing(own)
         waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
         slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
         return detail if slow or flow.exchanges.empty else "round trips"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature, Shown, exchange
+from bdpcap.diagnosis.natures.requests import named
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.explain.findings import requests
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
-from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -26,7 +26,7 @@ def _is_unclear(flow: Flow) -> bool:
 
     A client that asks anew after each late answer looks the same. Only one that spoke first has asked.
     """
-    shares = requests.told(flow) if flow.summary["limit"] == "app" and not flow._counts["multipath"] else None
+    shares = requests.limited(flow)
     if shares is None or (flow._counts["handshake"] and not _greeted(flow)):
         return False
     if requests.held_sides(shares) or shares.news or sent_again(flow) is not None:
@@ -63,22 +63,16 @@ def _in_turn(flow: Flow) -> str:
         return ""
     waits = [
         f"{units.duration(shares.medians_ns[side])} until {name} sent"
-        for side, name in zip(("server", "client"), _named(flow), strict=True)
+        for side, name in zip(("server", "client"), named(flow), strict=True)
     ]
     number = units.number(shares.count, "message")
-    why = f"{_named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
+    why = f"{named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
     unclear = f"{why} the capture does not show which end asked."
     return f"{number} each way, in turn: typically {', and '.join(waits)}. {unclear}"
 
 
-def _named(flow: Flow) -> tuple[str, str]:
-    """Return the server and the client of a flow's stream in words."""
-    first = flow.exchanges.iloc[0]
-    return both(str(first["server"]), str(first["client"]))
-
-
 def _advice(flow: Flow) -> tuple[str, str]:
-    server, client = _named(flow)
+    server, client = named(flow)
     return "", (
         f"Nothing to mend on the path or at {client}. {server} sent news or commands, or was slow to answer: its log "
         "shows which."

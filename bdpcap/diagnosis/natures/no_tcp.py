@@ -12,9 +12,9 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["MOST_REPEATS", "NATURE"]
+__all__ = ["NATURE"]
 
-MOST_REPEATS: Final = 15
+_MOST_REPEATS: Final = 15
 """Most times that a TCP sends a segment again: Linux's ``tcp_retries2``; Windows gives up after fewer."""
 _INITIAL_WINDOW: Final = 10
 """Most packets that a TCP sends before the first acknowledgment (RFC 6928)."""
@@ -29,7 +29,7 @@ def _is_no_tcp(flow: Flow) -> bool:
 def _is_repeated(flow: Flow) -> bool:
     """Return whether the same segments came more often than a TCP sends them, and none was acknowledged."""
     acknowledged = flow._counts["acked_bytes"] or flow._counts["unseen_bytes"]
-    return bool(not acknowledged and _repeats(flow) > MOST_REPEATS * _segments(flow))
+    return bool(not acknowledged and _repeats(flow) > _MOST_REPEATS * _segments(flow))
 
 
 def _repeats(flow: Flow) -> int:

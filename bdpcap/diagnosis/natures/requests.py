@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["MESSAGES", "NATURE"]
+__all__ = ["MESSAGES", "NATURE", "named"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
@@ -33,13 +33,10 @@ FEWEST: Final = 10
 def _asks(flow: Flow) -> bool:
     """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
 
-    A stream of which one exchange has most bytes is that transfer, from an initial window on. A subflow of Multipath TCP
-    may have one half of each.
+    A stream of which one exchange has most bytes is that transfer, from an initial window on.
     """
-    alone = flow.summary["limit"] == "app" and not flow._counts["multipath"]
-    shares = requests.told(flow) if alone else None
     # Exchanges that end within a tick of the capture's clock show no time.
-    if shares is None or flow.exchanges["duration_ns"].median() <= 0:
+    if requests.limited(flow) is None or flow.exchanges["duration_ns"].median() <= 0:
         return False
     each = flow.exchanges
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
@@ -71,6 +68,12 @@ def _requests(flow: Flow) -> str:
     more = f" {more}" if more else _longest(flow, shares)
     answered = f", typically answered in {_typical(flow, shares)}" if shares.typical.answered_ns else ""
     return f"{number} one after the other{answered}.{more}"
+
+
+def named(flow: Flow) -> tuple[str, str]:
+    """Return the server and the client of a flow's stream in words."""
+    first = flow.exchanges.iloc[0]
+    return both(str(first["server"]), str(first["client"]))
 
 
 def _is_held(flow: Flow) -> bool:
@@ -178,7 +181,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
     if sides := requests.held_sides(shares):
-        ends = dict(zip(("server", "client"), both(str(first["server"]), str(first["client"])), strict=True))
+        ends = dict(zip(("server", "client"), named(flow), strict=True))
         where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
         return where, requests.advice(shares, side)
     # Where packets were lost, their repair is the network's time, and the server's own remains.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import again
-from bdpcap.diagnosis.kinds import LIMIT_NAMES, rwnd
+from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
@@ -228,10 +228,9 @@ def _answers_soon(flow: Flow) -> bool:
     """Return whether data and answers of a server that its program limited took less than a second in all."""
     if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
         return False
-    owed = flow.rtts[flow.rtts["detail"] == "response time"]
-    if owed.empty or _is_paced(flow):
+    if _is_paced(flow):
         return False
-    return in_flight.whole(flow).in_flight_ns + answering_ns(flow, owed) < NOTICED_NS
+    return in_flight.whole(flow).in_flight_ns + answering_ns(flow, app.owing(flow.rtts)) < NOTICED_NS
 
 
 def _asks_seldom(flow: Flow) -> bool:

@@ -13,7 +13,18 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["BEHIND", "EVENTS", "advice", "are_messages", "explains", "held", "held_sides", "sent_on", "told"]
+__all__ = [
+    "BEHIND",
+    "EVENTS",
+    "advice",
+    "are_messages",
+    "explains",
+    "held",
+    "held_sides",
+    "limited",
+    "sent_on",
+    "told",
+]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -111,6 +122,14 @@ def told(flow: Flow) -> Shares | None:
     if found is None or found.count < FEWEST or found.bytes_share <= 1 / 2:
         return None
     return found
+
+
+def limited(flow: Flow) -> Shares | None:
+    """Return the shares of `told` where a flow's program limited it; None elsewhere.
+
+    A subflow of Multipath TCP may have one half of each exchange.
+    """
+    return told(flow) if flow.summary["limit"] == "app" and not flow._counts["multipath"] else None
 
 
 _ALL: Final = 0.995
