@@ -305,6 +305,20 @@ def test_pushes_after_answers_blame_no_server():
     assert str(flow.remedy).startswith("Nothing to mend")
 
 
+@pytest.mark.parametrize(("first", "then"), [(0.022, 0.2), (0.22, 0.002)], ids=["within", "before"])
+def test_a_server_that_answers_at_once_and_goes_on_later_is_told_so(first, then):
+    # An echo of the key, and what the program writes; or both after the same time.
+    asks = "".join(
+        f"+.020 > P. {1 + 92 * n}:{93 + 92 * n}(92) ack {1 + 192 * n} win 502\n"
+        f"+{first} < P. {1 + 192 * n}:{101 + 192 * n}(100) ack {93 + 92 * n} win 500\n"
+        f"+{then} < P. {101 + 192 * n}:{193 + 192 * n}(92) ack {93 + 92 * n} win 500\n"
+        for n in range(12)
+    )
+    said = screen.sentences(analyzed(asks).flow(0))[0]
+    assert "200 ms of it by the server" in said or "202 ms of it by the server" in said
+    assert ("whose answers began after 22 ms." in said) == (first < then)
+
+
 @pytest.mark.parametrize(
     ("wait", "where", "words"),
     [

@@ -490,6 +490,22 @@ def test_a_gap_longer_than_the_capture_with_data_missing_after_it_is_told(second
     assert any("No frame was captured for 9 s of" in doubt for doubt in doubts(capture)) == told
 
 
+def test_stray_frames_long_after_a_flow_do_not_hide_its_verdict():
+    paced = "+.100 > P. {a}:{b}(1000) ack 1 win 502\n+.020 < . 1:1(0) ack {b} win 500\n"
+    whole = "".join(paced.format(a=1 + 1000 * turn, b=1001 + 1000 * turn) for turn in range(100))
+    stray = """
+    +900 > P. 700001:701001(1000) ack 1 win 502
+    +60  < . 1:1(0) ack 900001 win 500
+    """
+    both = analysed(scenario(f"{HANDSHAKE}{whole}{stray}"))[0]
+    alone = analysed(scenario(f"{HANDSHAKE}{whole}"))[0]
+    assert (both.summary["limit"], both.verdict.split(",")[0]) == ("app", alone.verdict.split(",")[0])
+    lost = both.rtts["rule"] == "uncaptured"
+    assert set(both.rtts["limit"][lost]) == {"idle"}
+    # Of the 972 s, the flow was captured for the first 12.
+    assert 10e9 < both.summary["active_ns"] < 15e9
+
+
 def test_frames_of_different_years_are_told():
     whole = packets_of(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
     half = len(whole) // 2

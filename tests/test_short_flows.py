@@ -399,13 +399,17 @@ def test_a_short_transfer_says_that_its_window_was_still_growing(small):
     assert ("The receive window was still growing: it grew from " in said) == small
 
 
-@pytest.mark.parametrize(("answer", "seldom"), [(100, True), (0, False)])
-def test_a_client_that_asks_seldom_sets_the_pace(answer, seldom):
-    """Three requests, one with most of the data, 5 s apart. Once a request is answered, nobody waits for the next."""
+@pytest.mark.parametrize(
+    ("answer", "pause", "seldom"),
+    [(100, 0.9, True), (0, 0.9, False), (0, 5, True)],
+    ids=["answered", "short pauses", "noticed"],
+)
+def test_a_client_that_sends_seldom_sets_the_pace(answer, pause, seldom):
+    """Three messages, one with most of the data. Nobody waits for the next after an answer, or after a second."""
     lines, sent, heard = [HANDSHAKE], 1, 1
     for pieces in (1, 16, 4):
         for piece in range(pieces):
-            wait = "+.001" if piece else "+5"
+            wait = "+.001" if piece else f"+{pause}"
             lines.append(f"{wait} > P. {sent}:{sent + 1460}(1460) ack {heard} win 502")
             sent += 1460
         flags = "P." if answer else "."
@@ -428,6 +432,18 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
     monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
     assert short.NATURE.holds(flow) == soon
+
+
+@pytest.mark.parametrize(("rtt_ms", "little"), [(50, False), (250, True)])
+def test_a_little_takes_longer_than_a_second_on_a_long_path(rtt_ms, little, monkeypatch):
+    """Data were in flight for 1.5 s: for 30 round trips, or for 6 of the 8 in which TLS and slow start carry little."""
+    flow = SimpleNamespace(
+        is_from_client=True,
+        summary={"limit": "app", "active_ns": 20_000_000_000, "rtt_min_ns": rtt_ms * 1_000_000},
+        rtts=pd.DataFrame([{"limit": "app", "detail": "idle", "start_ns": 0, "end_ns": 20_000_000_000}]),
+    )
+    monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=1_500_000_000))
+    assert short._is_brief(flow) == little
 
 
 @pytest.mark.parametrize(
@@ -454,6 +470,7 @@ def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
             pd.Series(
                 {
                     "limit": "cwnd",
+                    "rtt_min_ns": 20_000_000,
                     "active_ns": 1_000_000 * active_ms,
                     "retransmits": again,
                     "spurious_retransmits": arrived,

@@ -154,9 +154,9 @@ def _is_relayed(flow: Flow) -> bool:
 
 
 def _typical(table: pd.DataFrame) -> Typical:
-    # Of the last exchange, the way of the response to the client may be behind the tap.
+    # Where no request follows, the way of the response to the client may be behind the tap. Few others are not typical.
     followed = table.dropna(subset=["client_ns"])
-    table = table if followed.empty else followed
+    table = followed if 2 * len(followed) >= len(table) else table
     answered_ns = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable")
     outer = len(answered_ns) // _OUTER
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]

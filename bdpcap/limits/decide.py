@@ -58,8 +58,11 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         limit[holds], rule[holds] = _UNKNOWN, DECIDING.index(reason)
     # Idle time enters no share and no rate.
     lasting_ns = evidence.rounds.length_ns
-    shifted = evidence.vantage.shifted & (lasting_ns >= STANDSTILL_NS) & (limit != STATES.index(IDLE))
-    for reason, holds in (("shifted", shifted), ("years", lasting_ns >= YEAR_NS)):
+    long = (lasting_ns >= STANDSTILL_NS) & (limit != STATES.index(IDLE))
+    shifted = evidence.vantage.shifted & long
+    # A flow of which the capture shows some rounds is judged by these.
+    uncaptured = long & (rule == DECIDING.index("missed")) & (evidence.rounds.total(~hidden) > 0)
+    for reason, holds in (("shifted", shifted), ("uncaptured", uncaptured), ("years", lasting_ns >= YEAR_NS)):
         limit[holds], rule[holds] = STATES.index(IDLE), DECIDING.index(reason)
         hidden &= ~holds
     if hidden.any():

@@ -92,7 +92,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
     if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
-        by = f"for {requests.BEHIND}" if shares.relayed else "by the server"
+        by = f"for {requests.BEHIND}" if shares.relayed else f"by the server{_began(flow, typical.server_ns)}"
         share = f"{units.duration(typical.server_ns)} of it {by}"
     elif rtt_ns is not None and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
@@ -110,10 +110,16 @@ def _typical(flow: Flow, shares: Shares) -> str:
     return f"{units.duration(each_ns)}: {share}"
 
 
+def _began(flow: Flow, server_ns: int) -> str:
+    """Return when answers began where most of the server's time lies within them; empty elsewhere."""
+    began_ns = (flow.exchanges["response_start_ns"] - flow.exchanges["request_end_ns"]).median()
+    return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
+
+
 def _longest(flow: Flow, shares: Shares) -> str:
     if shares.count >= FEWEST:
         return _sum(flow, shares)
-    return _slow_answer(flow) or _long_pause(shares) or _pauses(shares)
+    return _slow_answer(flow) or _long_pause(flow) or _pauses(shares)
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -141,12 +147,12 @@ def _slow_answer(flow: Flow) -> str:
     return f" The longest answer began after {units.duration(waited_ns)}." if waited_ns >= NOTICED_NS else ""
 
 
-def _long_pause(shares: Shares) -> str:
-    """Return a sentence on the client's longest pause; empty if nobody notices that."""
-    longest_ns = shares.longest_ns["client"]
-    return (
-        f" The client's longest pause took {units.duration(longest_ns)}." if longest_ns >= NOTICED_NS else ""
-    )
+def _long_pause(flow: Flow) -> str:
+    """Return a sentence on the client's longest time from an answer to its next request; empty if nobody notices that."""
+    each = flow.exchanges
+    longest_ns = (each["request_start_ns"].shift(-1) - each["response_end_ns"]).max()
+    took = pd.notna(longest_ns) and longest_ns >= NOTICED_NS
+    return f" The client's longest pause took {units.duration(longest_ns)}." if took else ""
 
 
 def _pauses(shares: Shares) -> str:
@@ -164,7 +170,7 @@ def _side(flow: Flow, shares: Shares) -> str:
     """Return the side that took most of the time; of few exchanges, one with a wait that a person notices."""
     if shares.count < FEWEST and _slow_answer(flow):
         return "server"
-    if shares.count < FEWEST and _long_pause(shares):
+    if shares.count < FEWEST and _long_pause(flow):
         return "client"
     return _most(shares)
 

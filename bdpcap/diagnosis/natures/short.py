@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
@@ -14,8 +16,6 @@ from bdpcap.limits import IDLE
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Flow
 
 __all__ = [
@@ -37,6 +37,8 @@ LARGE: Final = 0.1
 """Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
 BRIEF: Final = 0.01
 """Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
+_TRIPS: Final = 8
+"""Round trips of a little: two for TLS 1.2, and six in which slow start carries a megabyte (RFC 5246, RFC 6928)."""
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
@@ -196,7 +198,8 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if (summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown") or _answers_soon(flow):
+    at_once = summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown"
+    if at_once or _answers_soon(flow):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
@@ -213,8 +216,13 @@ def _only_needless(flow: Flow) -> bool:
 
 
 def _is_brief(flow: Flow) -> bool:
-    """Return whether the data of a flow that its program limited were in flight for less than a second in all."""
-    return _is_paced(flow) and in_flight.whole(flow).in_flight_ns < NOTICED_NS
+    """Return whether the data of a flow that its program limited were in flight for less than a second in all.
+
+    On a long path, the round trips of slow start take longer.
+    """
+    rtt_ns = flow.summary["rtt_min_ns"]
+    least_ns = NOTICED_NS if pd.isna(rtt_ns) else max(NOTICED_NS, _TRIPS * int(rtt_ns))
+    return _is_paced(flow) and in_flight.whole(flow).in_flight_ns < least_ns
 
 
 def _is_paced(flow: Flow) -> bool:
@@ -228,19 +236,33 @@ def _answers_soon(flow: Flow) -> bool:
     """Return whether data and answers of a server that its program limited took less than a second in all."""
     if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
         return False
-    if _is_paced(flow):
+    if _is_paced(flow) and not _is_asked_late(flow):
         return False
     return in_flight.whole(flow).in_flight_ns + answering_ns(flow, app.owing(flow.rtts)) < NOTICED_NS
 
 
-def _asks_seldom(flow: Flow) -> bool:
-    """Return whether a client paused between requests, most of its data, which were in flight for less than a second.
+def _is_asked_late(flow: Flow) -> bool:
+    """Return whether a server's program mostly waited for the client: once a request is answered, nobody waits."""
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    return app.LIMIT.detail(flow, own) in ("peer's time", "peer's data")
 
-    Once a request is answered, nobody waits for the next one.
+
+def _asks_seldom(flow: Flow) -> bool:
+    """Return whether a client paused between its data, which were in flight for a short time in all.
+
+    They are requests for the most part, and nobody waits for the next one. Or a person notices most of the pauses.
     """
     if not flow.is_from_client or not flow.capture._contents.has_exchanges or not _is_brief(flow):
         return False
-    return bool(2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"])
+    asked = 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
+    return bool(asked or 2 * _pauses_ns(flow) > flow.summary["active_ns"])
+
+
+def _pauses_ns(flow: Flow) -> int:
+    """Return the time between bursts in all."""
+    rounds = _with_data(flow)
+    burst = _burst_of(rounds)
+    return int((rounds["start_ns"] - rounds["end_ns"].shift())[burst.diff() > 0].sum())
 
 
 def _is_one_burst(flow: Flow) -> bool:
