@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from dialogues import analysed
-from scenario import CLIENT
+from scenario import CLIENT, HANDSHAKE, SERVER
 
 from bdpcap.diagnosis import pauses
 from bdpcap.diagnosis.kinds import app
@@ -84,3 +84,20 @@ def test_who_is_asked_what_it_waits_for(of_peer, piece, headline, reason):
     own = flow.rtts[flow.rtts["limit"] == "app"]
     cause = app.LIMIT.cause(flow, own)
     assert (cause.headline, cause.reason(flow, own)) == (headline, reason)
+
+
+@pytest.mark.parametrize("answered_s", [".0202", ".0199"], ids=["usual", "sooner"])
+def test_a_clients_pause_is_its_own_if_the_next_answer_comes_sooner_than_others(answered_s):
+    """Captured next to the client. Half a second passes before each request; an answer takes 20 ms."""
+    lines, sent, heard = [HANDSHAKE], 1, 1
+    for turn in range(6):
+        lines += [
+            f"+{'.5' if turn else '.001'} > P. {sent}:{sent + 100}(100) ack {heard} win {502 + turn}",
+            f"+{answered_s if turn == 4 else '.0202'} < . {heard}:{heard + 1460}(1460) ack {sent + 100} win 500",
+            f"+.0001 < P. {heard + 1460}:{heard + 2920}(1460) ack {sent + 100} win 500",
+            f"+.0001 > . {sent + 100}:{sent + 100}(0) ack {heard + 2920} win 502",
+        ]
+        sent, heard = sent + 100, heard + 2920
+    flow = analysed("\n".join(lines)).flow(0, str(SERVER))
+    # Six answers of a round trip each, and no pause.
+    assert flow.summary["active_ns"] < 6 * 25_000_000

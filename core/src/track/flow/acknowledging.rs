@@ -161,6 +161,11 @@ impl Flow {
         }
         let sequence = observed.sequence;
         let in_transit = (self.tap_to_sender).enqueue(&ack, tsval, sequence, at.time_ns);
+        if in_transit && ack.reply {
+            // Data captured after it may answer it, though they seem to have left a moment before it arrived.
+            let received_ns = at.time_ns.saturating_add(self.tap_to_sender.delay_ns());
+            self.rounds.get().peer_sent(received_ns);
+        }
         if let Some(sample) = seen.sample {
             effect.rtt_ns = self.add_rtt(sample, at.time_ns, delivered);
         }
