@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.explain import place, shared_mss, systems
+from bdpcap.explain import place, shared_losses, shared_mss, systems
 from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -115,10 +115,15 @@ def _kinds(info: CaptureInfo) -> str:
 
 
 def notable(capture: Capture) -> list[str]:
-    """Return sentences on a flaw of a hundredth of the frames or more, and on an MSS that a device sets."""
+    """Return sentences on a flaw of a hundredth of the frames or more, and on what many paths have in common."""
     least = max(1.0, NOTABLE_SHARE * capture.info.frames)
     flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
-    return [*flaws, *filter(None, [shared_mss.sentence(capture)])]
+    return [*flaws, *shared(capture)]
+
+
+def shared(capture: Capture) -> list[str]:
+    """Return sentences on a device that sets the MSS of many paths, and on losses that many paths have in common."""
+    return [said for said in (shared_mss.sentence(capture), shared_losses.sentence(capture)) if said]
 
 
 def caveats(capture: Capture) -> list[str]:

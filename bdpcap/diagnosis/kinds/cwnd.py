@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
 from bdpcap.diagnosis.outlook import nothing, with_change
-from bdpcap.explain import gate, remedies
+from bdpcap.explain import gate, remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, losses_span, phase_of
@@ -93,7 +93,9 @@ def _refusing(flow: Flow) -> str:
 
 
 def _loses(flow: Flow) -> str:
-    """Return the part of the path on which nearly all losses were, as the capture between the ends shows it."""
+    """Return the part of the path on which nearly all losses were, as the capture or other hosts' losses show it."""
+    if near := shared_losses.place(flow):
+        return near
     before = remedies.lost_before_capture(flow)
     if before is None:
         return places.path(flow)

@@ -150,9 +150,11 @@ def _slow_answer(flow: Flow) -> str:
 def _long_pause(flow: Flow) -> str:
     """Return a sentence on the client's longest time from an answer to its next request; empty if nobody notices that."""
     each = flow.exchanges
-    longest_ns = (each["request_start_ns"].shift(-1) - each["response_end_ns"]).max()
-    took = pd.notna(longest_ns) and longest_ns >= NOTICED_NS
-    return f" The client's longest pause took {units.duration(longest_ns)}." if took else ""
+    between = (each["request_start_ns"].shift(-1) - each["response_end_ns"]).dropna()
+    longest_ns = 0 if between.empty else int(between.max())
+    return (
+        f" The client's longest pause took {units.duration(longest_ns)}." if longest_ns >= NOTICED_NS else ""
+    )
 
 
 def _pauses(shares: Shares) -> str:

@@ -1,0 +1,100 @@
+"""Losses of packets of unrelated hosts on their way to one host: the path that all of them share loses them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bdpcap.explain.once import once
+from bdpcap.explain.shared_mss import UNRELATED
+from bdpcap.words import units
+from bdpcap.words.endpoints import host, is_public, network
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture, Flow
+
+__all__ = ["place", "sentence"]
+
+LEAST_PACKETS: Final = 20
+"""Packets with data of a host from which on one that lost hardly any speaks against a common loss; a choice."""
+LEAST_LOST: Final = 2
+"""Fewest packets that a host's path lost: a single one may be a probe."""
+LOSES: Final = 0.01
+"""Share of packets lost from which on Reno's mean window stays at 12 segments or below (Mathis et al., 1997)."""
+
+
+class Shared(NamedTuple):
+    """The losses on the way to one host."""
+
+    receiver: str
+    senders: frozenset[str]
+    """Hosts whose packets were lost."""
+    compared: int
+    """Hosts that sent so much that losses would show."""
+    lost: float
+    """Share of the packets that were sent again, of all hosts."""
+
+
+def sentence(capture: Capture) -> str:
+    """Return the words on the losses and their place; empty if no host has such losses in common."""
+    found = _shared(capture)
+    if found is None:
+        return ""
+    return (
+        f"{units.share(found.lost)} of the packets to {found.receiver} were sent again, from {len(found.senders)} of "
+        f"{units.number(found.compared, 'host')}, and these are unrelated. Their paths share the one near "
+        f"{found.receiver}: see its wireless or access link first."
+    )
+
+
+def place(flow: Flow) -> str:
+    """Return the place of such losses of a flow in words; empty if they are not such losses."""
+    found = _shared(flow.capture)
+    sender, receiver = host(flow.sender), host(flow.receiver)
+    if found is None or receiver != found.receiver or sender not in found.senders:
+        return ""
+    return f"the path near {receiver}, which {len(found.senders)} hosts share"
+
+
+@once
+def _shared(capture: Capture) -> Shared | None:
+    """Return the losses on the way to the host that lost packets of most others; None if most others lost none."""
+    found = [common for receiver, of in _sent_to(capture).items() if (common := _common(receiver, of))]
+    return max(found, key=lambda common: len(common.senders), default=None)
+
+
+def _common(receiver: str, sent_by: dict[str, tuple[float, float]]) -> Shared | None:
+    """Return the losses of packets to one host, from the packets and the lost packets by sender; None without any."""
+    losing = {
+        name for name, (sent, lost) in sent_by.items() if lost >= LEAST_LOST and lost >= LOSES * (sent + lost)
+    }
+    compared = {name for name, (sent, _) in sent_by.items() if sent >= LEAST_PACKETS} | losing
+    if len(set(map(network, losing))) < UNRELATED or 2 * len(losing) <= len(compared):
+        return None
+    sent, lost = (sum(sent_by[name][of] for name in compared) for of in (0, 1))
+    return Shared(receiver, frozenset(losing), len(compared), lost / (sent + lost))
+
+
+def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return by receiver and by public sender the packets with data, without those sent again, and the lost ones."""
+    rows = capture._contents.streams.directions(
+        "payload_bytes", "mss_bytes", "retransmits", "spurious_retransmits", "retransmitted_bytes"
+    )
+    lost = rows["retransmits"] - rows["spurious_retransmits"]
+    # A FIN or a keep-alive that is sent again has a byte at most.
+    lost = np.where(rows["retransmitted_bytes"] > rows["retransmits"], lost, 0).clip(min=0)
+    sent_to: defaultdict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+    # Hardly a capture loses packets of so few connections. Names of millions of hosts would take long.
+    if np.count_nonzero(lost) < UNRELATED:
+        return sent_to
+    sent = rows["payload_bytes"] / np.maximum(rows["mss_bytes"], 1)
+    of_interest = np.flatnonzero((lost > 0) | (sent >= LEAST_PACKETS))
+    ends = capture._contents.streams.endpoints(np.stack([of_interest, of_interest ^ 1], axis=1).ravel())
+    names = list(map(host, ends))
+    for at, sender, receiver in zip(of_interest.tolist(), names[::2], names[1::2], strict=True):
+        if is_public(sender):
+            before = sent_to[receiver].get(sender, (0.0, 0.0))
+            sent_to[receiver][sender] = before[0] + float(sent[at]), before[1] + float(lost[at])
+    return sent_to

@@ -1,0 +1,79 @@
+"""Losses on the way to one host, in dialogues with several servers; each expected share is that of the dialogues."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from packets import Address, pcap
+from scenario import CLIENT, HANDSHAKE, scenario
+
+import bdpcap
+from bdpcap import report
+from bdpcap.explain import shared_losses
+from bdpcap.report.page import html
+
+UNRELATED = ["1.2.0.1", "5.6.0.1", "8.8.0.1", "9.9.0.1"]
+RELATED = ["8.8.0.1", "8.8.0.2", "8.8.0.3", "8.8.0.4"]
+PRIVATE = ["10.1.0.1", "10.2.0.1", "10.3.0.1", "10.4.0.1"]
+
+
+def download(lost):
+    """Four flights of ten segments to a client next to the capture; of the first `lost` flights, one comes again."""
+    lines = [HANDSHAKE, "+.001 > P. 1:101(100) ack 1 win 502"]
+    for flight in range(4):
+        first, end = 1 + 10_000 * flight, 10_001 + 10_000 * flight
+        gone = first + 2000 if flight < lost else None
+        for seq in range(first, end, 1000):
+            if seq == gone:
+                continue
+            wait = "+.020" if seq == first else "+.0001"
+            held = gone is not None and seq > gone
+            blocks = f" <sack {gone + 1000}:{seq + 1000}>" if held else ""
+            lines += [
+                f"{wait} < . {seq}:{seq + 1000}(1000) ack 101 win 500",
+                f"+.00001 > . 101:101(0) ack {gone if held else seq + 1000} win 502{blocks}",
+            ]
+        if gone is not None:
+            lines += [
+                f"+.020 < . {gone}:{gone + 1000}(1000) ack 101 win 500",
+                f"+.00001 > . 101:101(0) ack {end} win 502",
+            ]
+    return "\n".join(lines)
+
+
+def captured(losses, servers):
+    packets = [
+        packet
+        for number, (lost, server) in enumerate(zip(losses, servers, strict=True))
+        for packet in scenario(
+            download(lost), client=Address(CLIENT.host, 40_000 + number), server=Address(server, 443)
+        )
+    ]
+    return bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+
+
+@pytest.mark.parametrize(
+    ("losses", "servers", "told"),
+    [
+        ((2, 2, 2, 0), UNRELATED, True),
+        # A single lost packet of each, most hosts without a loss, and losses of one network or of a local one.
+        ((1, 1, 1, 1), UNRELATED, False),
+        ((2, 2, 0, 0), UNRELATED, False),
+        ((2, 2, 2, 2), RELATED, False),
+        ((2, 2, 2, 2), PRIVATE, False),
+    ],
+    ids=["unrelated", "single", "few", "related", "private"],
+)
+def test_losses_of_unrelated_hosts_are_those_of_the_path_that_they_share(losses, servers, told):
+    capture = captured(losses, servers)
+    assert [int(flow.summary["retransmits"]) for flow in capture if not flow.is_from_client] == [*losses]
+    said = shared_losses.sentence(capture)
+    assert bool(said) == told
+    if told:
+        # Six packets of 166 were sent again, of three hosts.
+        assert said.startswith(f"4 % of the packets to {CLIENT.host} were sent again, from 3 of 4 hosts")
+        places = [shared_losses.place(flow) for flow in capture if not flow.is_from_client]
+        assert places == [f"the path near {CLIENT.host}, which 3 hosts share"] * 3 + [""]
+        assert said in " ".join(report.text(capture).split())
+        assert said in html(capture).replace("\N{NO-BREAK SPACE}", " ")
