@@ -42,12 +42,20 @@ def download(lost):
     return "\n".join(lines)
 
 
-def captured(losses, servers):
+def unanswered():
+    """An answer that reaches the capture next to the client again and again, after the client is gone."""
+    data = "< P. 1:1001(1000) ack 101 win 500"
+    return (
+        f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n+.020 {data}\n+.3 {data}\n+.6 {data}\n+1.2 {data}"
+    )
+
+
+def captured(dialogues, servers):
     packets = [
         packet
-        for number, (lost, server) in enumerate(zip(losses, servers, strict=True))
+        for number, (dialogue, server) in enumerate(zip(dialogues, servers, strict=True))
         for packet in scenario(
-            download(lost), client=Address(CLIENT.host, 40_000 + number), server=Address(server, 443)
+            dialogue, client=Address(CLIENT.host, 40_000 + number), server=Address(server, 443)
         )
     ]
     return bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
@@ -66,14 +74,20 @@ def captured(losses, servers):
     ids=["unrelated", "single", "few", "related", "private"],
 )
 def test_losses_of_unrelated_hosts_are_those_of_the_path_that_they_share(losses, servers, told):
-    capture = captured(losses, servers)
+    capture = captured(map(download, losses), servers)
     assert [int(flow.summary["retransmits"]) for flow in capture if not flow.is_from_client] == [*losses]
     said = shared_losses.sentence(capture)
     assert bool(said) == told
     if told:
-        # Six packets of 166 were sent again, of three hosts.
-        assert said.startswith(f"4 % of the packets to {CLIENT.host} were sent again, from 3 of 4 hosts")
+        # Six packets of 166 were lost, of three hosts.
+        assert said.startswith(f"4 % of the packets to {CLIENT.host} were lost on the way, from 3 of 4 hosts")
         places = [shared_losses.place(flow) for flow in capture if not flow.is_from_client]
         assert places == [f"the path near {CLIENT.host}, which 3 hosts share"] * 3 + [""]
         assert said in " ".join(report.text(capture).split())
         assert said in html(capture).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_packets_that_come_again_to_a_host_that_is_gone_are_no_losses_of_its_path():
+    capture = captured([unanswered() for _ in UNRELATED], UNRELATED)
+    assert sum(flow.summary["retransmits"] for flow in capture) == 3 * len(UNRELATED)
+    assert not shared_losses.sentence(capture)

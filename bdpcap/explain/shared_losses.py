@@ -34,7 +34,7 @@ class Shared(NamedTuple):
     compared: int
     """Hosts that sent so much that losses would show."""
     lost: float
-    """Share of the packets that were sent again, of all hosts."""
+    """Share of their packets that were lost."""
 
 
 def sentence(capture: Capture) -> str:
@@ -43,8 +43,8 @@ def sentence(capture: Capture) -> str:
     if found is None:
         return ""
     return (
-        f"{units.share(found.lost)} of the packets to {found.receiver} were sent again, from {len(found.senders)} of "
-        f"{units.number(found.compared, 'host')}, and these are unrelated. Their paths share the one near "
+        f"{units.share(found.lost)} of the packets to {found.receiver} were lost on the way, from {len(found.senders)} "
+        f"of {units.number(found.compared, 'host')}, and these are unrelated. Their paths share the one near "
         f"{found.receiver}: see its wireless or access link first."
     )
 
@@ -78,15 +78,13 @@ def _common(receiver: str, sent_by: dict[str, tuple[float, float]]) -> Shared | 
 
 
 def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return by receiver and by public sender the packets with data, without those sent again, and the lost ones."""
-    rows = capture._contents.streams.directions(
-        "payload_bytes", "mss_bytes", "retransmits", "spurious_retransmits", "retransmitted_bytes"
-    )
-    lost = rows["retransmits"] - rows["spurious_retransmits"]
-    # A FIN or a keep-alive that is sent again has a byte at most.
-    lost = np.where(rows["retransmitted_bytes"] > rows["retransmits"], lost, 0).clip(min=0)
-    sent_to: defaultdict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
-    # Hardly a capture loses packets of so few connections. Names of millions of hosts would take long.
+    """Return by receiver and by public sender the packets with data that the capture shows, and those lost before it.
+
+    Packets that come again to a capture next to a host that is gone are no losses of the path.
+    """
+    rows = capture._contents.streams.directions("payload_bytes", "mss_bytes", "lost_before_tap")
+    lost, sent_to = rows["lost_before_tap"], defaultdict[str, dict[str, tuple[float, float]]](dict)
+    # Hardly a capture loses packets of so many connections. Names of millions of hosts would take long.
     if np.count_nonzero(lost) < UNRELATED:
         return sent_to
     sent = rows["payload_bytes"] / np.maximum(rows["mss_bytes"], 1)
