@@ -30,10 +30,8 @@ _IPV6: Final = 40 + _TCP
 """Bytes of the headers of IPv6 (RFC 8200 section 3) and TCP without options."""
 _TIMESTAMPS: Final = 12
 """Bytes of the timestamps option, padded (RFC 7323 appendix A)."""
-_DEFAULT_IPV4: Final = 536
+_DEFAULT: Final = 536
 """MSS over IPv4 for a receiver that offers none (RFC 9293 section 3.7.1)."""
-_DEFAULT_IPV6: Final = 1220
-"""MSS over IPv6 for a receiver that offers none (RFC 9293 section 3.7.1)."""
 _OPTIONS: Final = 40
 """Most bytes of options in a segment (RFC 9293 section 3.1)."""
 _BEYOND: Final = 1.9
@@ -199,11 +197,10 @@ def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
 def has_default_size(flow: Flow) -> bool:
     """Return whether a sender's full segments have the size that it takes without an MSS option, and no router's MTU.
 
-    The receiver's SYN as captured offers more.
+    The receiver's SYN as captured offers more. Over IPv6, that size is also the one for the least MTU of a path.
     """
     announced, full = int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
-    default = _DEFAULT_IPV6 if flow.sender.startswith("[") else _DEFAULT_IPV4
-    small = full + _options(flow) == default < announced
+    small = full + _options(flow) == _DEFAULT < announced and not flow.sender.startswith("[")
     return bool(flow._counts["handshake"]) and small and not too_big(flow)
 
 
