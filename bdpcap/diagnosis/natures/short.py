@@ -236,15 +236,9 @@ def _answers_soon(flow: Flow) -> bool:
     """Return whether data and answers of a server that its program limited took less than a second in all."""
     if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
         return False
-    if _is_paced(flow) and not _is_asked_late(flow):
+    if _is_paced(flow):
         return False
     return in_flight.whole(flow).in_flight_ns + answering_ns(flow, app.owing(flow.rtts)) < NOTICED_NS
-
-
-def _is_asked_late(flow: Flow) -> bool:
-    """Return whether a server's program mostly waited for the client: once a request is answered, nobody waits."""
-    own = flow.rtts[flow.rtts["limit"] == "app"]
-    return app.LIMIT.detail(flow, own) in ("peer's time", "peer's data")
 
 
 def _asks_seldom(flow: Flow) -> bool:
