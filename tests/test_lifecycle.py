@@ -779,6 +779,29 @@ def test_an_outage_is_silence_and_no_answer_by_resets(answered):
     assert verdict.startswith("Answered by resets: " if len(answered) > 1 else "Outage: ")
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_receiver_that_closed_the_connection_is_nothing_to_mend(closed):
+    """A client reads the first answer. It leaves, with a FIN or without, before the rest, which comes again and again."""
+    left = 102 if closed else 101
+    again = "".join(
+        f"+{wait} < P. 1001:2001(1000) ack {left} win 500\n+.001 > R {left}:{left}(0) win 0\n"
+        for wait in (0.02, 0.3, 0.6, 1.2, 2.4)
+    )
+    capture = analyzed(
+        f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1001(1000) ack 101 win 500\n"
+        f"+.001 > {'F' if closed else ''}. 101:101(0) ack 1001 win 502\n{again}"
+    )
+    flow = capture.flow(0, str(SERVER))
+    known = "had closed the connection" if closed else "no longer knew the connection"
+    assert flow.verdict.startswith(
+        f"Answered by resets: {CLIENT.host} {known}: of 7 packets it answered 5 with resets"
+    )
+    assert (flow.remedy.where == "") == closed
+    assert flow.remedy.words.startswith("Nothing to mend, unless" if closed else "See why it does not know")
+    # Resets answered the data: it waited for nothing.
+    assert "The longest wait" not in " ".join(report.text(capture).split())
+
+
 def test_a_reset_that_acknowledges_or_goes_on_answers_no_unknown_connection():
     flow = analyzed(
         "0 > . 1:101(100) ack 1 win 502\n+.02 < R. 1:1(0) ack 101 win 0\n+0 < R 9:9(0) win 0"

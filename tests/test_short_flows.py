@@ -434,6 +434,15 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
     assert short.NATURE.holds(flow) == soon
 
 
+@pytest.mark.parametrize(("rule", "short_"), [("none", True), ("missed", False), ("silent", False)])
+def test_what_no_rule_holds_may_be_over_at_once_but_not_what_the_capture_lacks(rule, short_):
+    flow = SimpleNamespace(
+        summary={"limit": "unknown"},
+        rtts=pd.DataFrame([{"limit": "unknown", "rule": rule}, {"limit": "idle", "rule": "idle-over"}]),
+    )
+    assert short._is_seen(flow) == short_
+
+
 @pytest.mark.parametrize(("rtt_ms", "little"), [(50, False), (250, True)])
 def test_a_little_takes_longer_than_a_second_on_a_long_path(rtt_ms, little, monkeypatch):
     """Data were in flight for 1.5 s: for 30 round trips, or for 6 of the 8 in which TLS and slow start carry little."""

@@ -35,10 +35,18 @@ def _disowned(flow: Flow) -> str:
         "a program makes the packets, no TCP."
     )
     sent = units.number(int(counts["packets"]), "packet")
+    known = "no longer knew the connection" if counts["acks"] else "knows no such connection"
+    known = "had closed the connection" if _is_closed(flow) else known
     return (
-        f"{host(flow.receiver)} knows no such connection: of {sent} it answered {units.count(int(counts['disowned']))} "
+        f"{host(flow.receiver)} {known}: of {sent} it answered {units.count(int(counts['disowned']))} "
         f"with resets{'' if counts['acks'] else ', and it acknowledged none'}.{crafted if times > _MOST_RETRIES else ''}"
     )
+
+
+def _is_closed(flow: Flow) -> bool:
+    """Return whether the receiver acknowledged data, and a FIN came before the resets."""
+    fin, _ = flow.capture._contents.streams.ending(flow.stream)
+    return bool(flow._counts["acks"] and fin)
 
 
 def _times_again(flow: Flow) -> int:
@@ -54,6 +62,11 @@ def _times_again(flow: Flow) -> int:
 def _remedy(flow: Flow) -> tuple[str, str]:
     if _times_again(flow) > _MOST_RETRIES:
         return places.sender(flow), "Look at the program that makes these packets: a TCP stops at a reset."
+    if _is_closed(flow):
+        return "", (
+            f"Nothing to mend, unless the program at {host(flow.receiver)} needed the rest: it closed the connection "
+            "before all data had come."
+        )
     return (
         places.receiver(flow),
         "See why it does not know the connection: it ended it, it started anew, or no handshake went before.",

@@ -198,14 +198,20 @@ def _held(flow: Flow) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    at_once = summary["active_ns"] < _AT_ONCE_NS and summary["limit"] != "unknown"
-    if at_once or _answers_soon(flow):
+    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow))
+
+
+def _is_seen(flow: Flow) -> bool:
+    """Return whether the capture shows what a flow did, though it may match no rule."""
+    if flow.summary["limit"] != "unknown":
+        return True
+    return bool((flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"] == "none").all())
 
 
 def _only_needless(flow: Flow) -> bool:
