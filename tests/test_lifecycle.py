@@ -413,6 +413,35 @@ def test_a_port_that_accepts_later_had_not_started():
 
 
 @pytest.mark.parametrize(
+    ("accepted_s", "client", "said"),
+    [
+        ((1, 3), CLIENT.host, " s after the capture began: the service stopped."),
+        # The last acceptance follows a first refusal.
+        ((1, 3, 9), CLIENT.host, "the service was down meanwhile"),
+        ((), CLIENT.host, "check the address and the port."),
+        # A filter may refuse one client and let another pass.
+        ((1, 3), "192.0.2.9", "check the address and the port."),
+    ],
+)
+@pytest.mark.parametrize("ports", [(80,), (80, 81)])
+def test_a_port_that_accepted_the_client_before_it_refused_stopped(accepted_s, client, said, ports):
+    """A reset says that nothing listens (RFC 9293 section 3.10.7.1), a SYN-ACK that something does."""
+    packets = scenario("0 > S 0:0(0) win 64240", client=Address("192.0.2.8", 9))
+    # The second port stops later than the first one refuses.
+    for number, port in enumerate(ports):
+        server, later_s = Address(SERVER.host, port), 3 * number
+        for at_s in accepted_s:
+            opens = f"{at_s + later_s}{HANDSHAKE.strip().removeprefix('0')}"
+            packets += scenario(opens, client=Address(CLIENT.host, 40_000 + at_s), server=server)
+        for at_s in (5, 6):
+            refused = f"{at_s + later_s} > S 0:0(0) win 64240 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0"
+            packets += scenario(refused, client=Address(client, 50_000 + at_s), server=server)
+    packets.sort(key=lambda packet: packet.time_ns)
+    lines = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert said in next(line for line in lines if "refused" in line)
+
+
+@pytest.mark.parametrize(
     ("fins", "answer", "told"),
     [
         (3, "", False),  # two timers ran out

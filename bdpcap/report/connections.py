@@ -6,11 +6,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bdpcap._core import NULL
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, WITHOUT_DATA, lines
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED
+from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
@@ -109,6 +111,14 @@ _GIVEN_UP_OR_OLDER: Final = (
     "begun before the capture."
 )
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
+_STOPPED: Final = (
+    "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
+    "See why in its log, and start it."
+)
+_RESTARTED: Final = (
+    "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "
+    "or its queue of new connections was full. Windows refuses then."
+)
 _LEFT_BY_CLIENT: Final = (
     "The answers reached the capture next to the client: "
     "see whether its firewall dropped them, or it had given up."
@@ -309,7 +319,7 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
     if kind == "never answered":
         return _without_answer(line, around)
     if kind == "refused":
-        return _refused(line, around.others)
+        return _refused(line, around)
     return _opened(line, kind, around.others)
 
 
@@ -356,14 +366,27 @@ def _lost(line: Line, others: Talks) -> str:
     return _KEYED if meanwhile and line.least_syns > _BY_CHANCE else _LOST
 
 
-def _refused(line: Line, others: Talks) -> str:
+def _refused(line: Line, around: _Around) -> str:
     """Return the advice on connections that were refused."""
+    others = around.others
+    if stopped := _stopped(line, around):
+        return stopped
     if line.is_one_port and others.accepted(line.servers.one, line.ports.one, line.end_ns):
         return _STARTED
     if _fell_back(line, others):
         return _FELL_BACK
     probe = line.came_once and (line.of_strangers or line.bare)
     return _PROBE if probe else _ADVICE["refused"]
+
+
+def _stopped(line: Line, around: _Around) -> str:
+    """Return the advice on refusals where each client had been accepted before at each port; empty for others."""
+    before_ns, after_ns = around.others.accepted_around(*line.first_tries)
+    if (before_ns == NULL).any():
+        return ""
+    if (after_ns == NULL).all():
+        return _STOPPED.format(units.duration(before_ns.max() - around.first_ns))
+    return "" if (after_ns == NULL).any() else _RESTARTED
 
 
 def _late(line: Line, others: Talks) -> str:

@@ -318,6 +318,14 @@ class Line:
         return not again.any()
 
     @property
+    def first_tries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The different hashes of `tries`, sorted, and the time of the first SYN of each."""
+        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        order = np.lexsort((at_ns, tried))
+        different, first = np.unique(tried[order], return_index=True)
+        return different, at_ns[order][first]
+
+    @property
     def came_once(self) -> bool:
         """Whether no client came back to a port, at whatever time."""
         return self.syns == len(pd.unique(np.concatenate([tried for tried, _ in self.tries])))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bdpcap._core import NULL
 from bdpcap.report.failures import FIRST_TIMEOUT_NS, next_to
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Talks:
     """A hash of the server's host and port."""
     port: NDArray[np.int64]
     """A hash of the server's port."""
+    tried: NDArray[np.int64]
+    """A hash of the client's host, the server's host and its port."""
     over_ipv6: NDArray[np.bool_]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -69,6 +72,23 @@ class Talks:
         """Return whether a port of a server accepted a connection after a time."""
         service = self.service == hash((server, port))
         return bool((service & self.complete & (self.start_ns > after_ns)).any())
+
+    def accepted_around(
+        self, tried: NDArray[np.int64], first_ns: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the start of the last connection accepted before the first of some tries, and of the last one after it.
+
+        A try is a hash of client, server and port, and `tried` is sorted. `NULL` is where none was accepted.
+        """
+        place = np.minimum(np.searchsorted(tried, self.tried), len(tried) - 1)
+        own = self.complete & (tried[place] == self.tried)
+        found = []
+        for side in (self.start_ns < first_ns[place], self.start_ns > first_ns[place]):
+            # It is less than every time.
+            last_ns = np.full(len(tried), NULL)
+            np.maximum.at(last_ns, place[own & side], self.start_ns[own & side])
+            found.append(last_ns)
+        return found[0], found[1]
 
     def at_once(self, server: str, port: str, start_ns: int, end_ns: int) -> bool:
         """Return whether a port of a server opened a connection during a time, before a SYN timed out."""
@@ -118,7 +138,8 @@ def hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
 
 def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Talks:
     """Return the connections with one of some hosts, or to one of some ports."""
-    pieces = [_talks([], hosts, ports, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
+    # Joined with truth values they stay so, and joined with numbers they become numbers.
+    pieces = [_talks([], hosts, ports, {name: np.zeros(0, dtype=bool) for name in _NUMBERS})]
     streams = capture._contents.streams
     read = streams.lifecycles(capture.info.last_ns, *_DIRECTIONS) if hosts | ports else ()
     for life, both in read:
@@ -155,6 +176,7 @@ def _talks(
         hashes(server[0] for _, server in pairs),
         hashes(server for _, server in pairs),
         hashes(server[1] for _, server in pairs),
+        hashes((client[0], *server) for client, server in pairs),
         np.array([_is_ipv6(client[0]) for client, _ in pairs], dtype=bool),
     )
     return Talks(*(column[own] for column in columns), *(numbers[name][own] for name in _NUMBERS))
