@@ -476,6 +476,51 @@ def test_data_on_an_idle_connection_that_only_a_reset_answers_are_lost(acknowled
     assert any("was reset without an answer" in one for one in said) == lost
 
 
+ANSWERED = "+.01 < P. 1:1001(1000) ack 101 win 502\n+.01 > . 101:101(0) ack 1001 win 502"
+
+
+@pytest.mark.parametrize(
+    ("before", "late", "reset", "lost"),
+    [
+        ("", 54, "> R 102:102(0) win 0", True),
+        # It reads what comes after its FIN.
+        ("", 54, "> . 102:102(0) ack 55 win 502", False),
+        # A client that had a part of its answer may need no more.
+        (ANSWERED, 900, "> R 102:102(0) win 0", False),
+    ],
+)
+@pytest.mark.parametrize("closes", [False, True])
+def test_data_that_come_once_an_end_has_closed_are_lost(before, late, reset, lost, closes):
+    """A reset answers what comes to a closed end (RFC 9293 section 3.10.7.1), also where the other end closes, too."""
+    first = 1001 if before else 1
+    asked = "+.01 > P. 1:101(100) ack 1 win 502\n+.01 < . 1:1(0) ack 101 win 502"
+    left = f"+.01 > F. 101:101(0) ack {first} win 502\n+.01 < . {first}:{first}(0) ack 102 win 502"
+    came = f"+.1 < {'F' if closes else ''}P. {first}:{first + late}({late}) ack 102 win 502\n+.01 {reset}"
+    capture = analyzed(HANDSHAKE + f"{asked}\n{before}\n{left}\n{came}")
+    said = "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before data came"
+    assert [line.startswith(said) for line in connections.sentences(capture)] == ([True] if lost else [])
+    assert connections.failed(capture) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "late", "lost"),
+    [
+        ("", 1, 300, True),
+        ("+.01 > P. 1:301(300) ack 1 win 502\n+.02 < . 1:1(0) ack 301 win 500", 301, 700, True),
+        # The receiver of an upload may end it.
+        ("+.01 > P. 1:30001(30000) ack 1 win 502\n+.02 < . 1:1(0) ack 30001 win 500", 30_001, 700, False),
+        # A TLS alert as a farewell (RFC 8446 section 6.1).
+        ("+.01 > P. 1:301(300) ack 1 win 502\n+.02 < . 1:1(0) ack 301 win 500", 301, 31, False),
+    ],
+)
+def test_a_request_to_a_server_that_had_closed_is_lost(before, first, late, lost):
+    closed = f"+5 < F. 1:1(0) ack {first} win 500\n+.02 > . {first}:{first}(0) ack 2 win 502"
+    asked = f"+9 > P. {first}:{first + late}({late}) ack 2 win 502\n+.02 < R 2:2(0) win 0"
+    said = " ".join(connections.sentences(analyzed(HANDSHAKE + f"{before}\n{closed}\n{asked}")))
+    told = f"closed by the server before data came, which a reset answered ({late} bytes unacknowledged)"
+    assert (told in said) == ("A client that drops idle connections sooner" in said) == lost
+
+
 CLOSED = "".join(f"+{wait} < F. 1:1(0) ack 1 win 500 ttl 55\n" for wait in (0.02, 1, 2, 4))
 SENT_AGAIN = "".join(
     f"+{wait} < P. 1:1001(1000) ack 1 win 500 ttl 55\n" for wait in (0.02, 0.3, 0.6, 1.2, 2.4)

@@ -11,7 +11,7 @@ from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, WITHOUT_DATA, lines
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED, TOO_LATE
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
 
@@ -39,6 +39,7 @@ _ADVICE: Final = {
     "So a firewall, a filter or a proxy made them: see its rules.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it. Either may forget an idle connection.",
+    TOO_LATE: "No program got these data. An end that still needs some must read until the other has closed.",
     "unclosed": "The other end was gone, or a NAT or firewall had forgotten the idle connection: nothing to mend, unless "
     "a program needed it. Then keep-alives hold it.",
     "unused": _AT_ONCE,
@@ -131,6 +132,14 @@ _ALSO_RESET: Final = (
     "A reset is in the capture, too: the other end knew no such connection, or this one gave up. "
     "Nothing to mend, unless a program waited."
 )
+_UNREAD_ANSWER: Final = (
+    "The client's program did not wait for the answer and never got it: let it read until the server closes, "
+    "unless it needs no answer."
+)
+_UNREAD_REQUEST: Final = (
+    "The server's program never got these data, and the client must send them over a new connection. "
+    "A client that drops idle connections sooner than the server avoids that."
+)
 _FORGOTTEN: Final = (
     "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
     "a change of address. Nothing to mend, unless a program there needed it."
@@ -199,7 +208,7 @@ _BY_PORT: Final = (*_RACING, "refused")
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
-_WANTED: Final = ("withdrawn", "unclosed", "unused")
+_WANTED: Final = ("withdrawn", TOO_LATE, "unclosed", "unused")
 """Kinds that an end may have wanted: no count of failures has them, nor path traces."""
 
 
@@ -430,6 +439,8 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     advice = _ADVICE[kind]
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
+    elif kind == TOO_LATE and line.by_client != line.by_server:
+        advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
     elif kind in _SILENT_NEAR and line.reached:
         advice = _SILENT_NEAR[kind].format(_nearest(line))
     elif kind == "unclosed" and line.reset:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from bdpcap.explain.once import once
 from bdpcap.read.vantage import MOST_ROUTERS
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, blocks
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, TOO_LATE, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -34,6 +34,7 @@ FAILED: Final = (
     ON_THE_WAY,
     "cut off",
     "unanswered",
+    TOO_LATE,
     "unclosed",
     "unused",
 )
@@ -285,6 +286,7 @@ class Line:
             ON_THE_WAY: "reset by a device on the way",
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
+            TOO_LATE: f"closed{self._side()} before data came, which a reset answered ({left})",
             "unclosed": f"closed, and no FIN was answered ({units.number(self.unanswered_fins, 'FIN')})",
             "unused": f"reset{self._side()} before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",

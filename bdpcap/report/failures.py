@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "ON_THE_WAY", "REPEATED", "blocks", "next_to"]
+__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "ON_THE_WAY", "REPEATED", "TOO_LATE", "blocks", "next_to"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -46,6 +46,9 @@ FEWER_ROUTERS: Final = 3
 Packets of one host may take ways that differ by a router or two.
 """
 
+TOO_LATE: Final = "too late"
+"""Kind of a connection whose one end had closed when data of the other came: resets answered them."""
+
 DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
@@ -55,7 +58,7 @@ LATE: Final = "late"
 _DIRECTIONS: Final = (
     *NEEDED, "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
     "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
-    "standstill_ns",
+    "standstill_ns", "acked_bytes", "disowned",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -185,6 +188,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (DONE, reset),
         (LATE, complete & _opened_late(life, both)),
         ("unclosed", life["unanswered_fins"] > GIVEN_UP),
+        (TOO_LATE, _came_too_late(life, both)),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),
@@ -198,6 +202,24 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     ):
         kind[holds & life["seen"]] = name
     return kind
+
+
+def _came_too_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections had been closed by one end before data of the other came, which its resets answered.
+
+    A closed end reads nothing more (RFC 9293 section 3.10.7.1). A client that had a part of its answer may need no more;
+    a server misses a request. A farewell is none, nor is the rest of an upload.
+    """
+    by_client = life["closed_by"] == 0
+    closed = by_client | (life["closed_by"] == 1)
+    acked, disowned = (both[name].reshape(-1, 2) for name in ("acked_bytes", "disowned"))
+    late_bytes = _unacknowledged(life, ~by_client)
+    first = (life["handshake"] == "complete") & (np.where(by_client, acked[:, 1], acked[:, 0]) == 0)
+    answered = np.where(by_client, disowned[:, 1], disowned[:, 0]) > 0
+    request = ~by_client & (life["client_bytes"] <= REQUEST_BYTES) & (late_bytes >= FAREWELL_BYTES)
+    missed = first & (late_bytes > 0) | request
+    late: NDArray[np.bool_] = closed & answered & missed
+    return late
 
 
 def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
@@ -259,7 +281,7 @@ def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDAr
 
 
 def _unacknowledged(life: dict[str, np.ndarray], by_client: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the payload of the end that reset each connection which its peer had not acknowledged."""
+    """Return the payload of the client, or else of the server, that the other end had not acknowledged."""
     clients = life["client_unacknowledged_bytes"]
     own: NDArray[np.int64] = np.where(by_client, clients, life["unacknowledged_bytes"] - clients)
     return own
