@@ -242,6 +242,23 @@ def test_a_needless_copy_after_the_fin_leaves_the_time_idle():
     assert rounds["limit"].iloc[-1] == "idle"
 
 
+@pytest.mark.parametrize(("reported", "lost"), [("", True), (" <sack 1001:2001>", False)])
+def test_a_loss_is_told_where_no_duplicate_sack_answers_what_was_sent_again(reported, lost):
+    """A duplicate SACK reports that the first copy had arrived (RFC 2883), so nothing of that direction was lost."""
+    text = f"""
+    +.001 > P. 1:1001(1000)    ack 1    win 502
+    +.020 < .  1:1(0)          ack 1001 win 502
+    +9    > P. 1001:2001(1000) ack 1    win 502
+    +.100 > P. 1001:2001(1000) ack 1    win 502
+    +.020 < .  1:1(0)          ack 2001 win 502{reported}
+    +9    > P. 2001:3001(1000) ack 1    win 502
+    +.020 < .  1:1(0)          ack 3001 win 502
+    """
+    flow = observe(scenario(HANDSHAKE + text)).capture.flow(0, str(CLIENT))
+    assert flow.summary["retransmits"] == 1
+    assert ("what was lost arrived" in short.LITTLE.advice(flow)[1]) == lost
+
+
 def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():
     """A receiver whose reader is slow acknowledges a burst at once, 30 ms late: neither a queue nor a timer."""
     lines, sent = [], 1

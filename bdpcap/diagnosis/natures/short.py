@@ -12,6 +12,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
+from bdpcap.explain.findings.congestion import lost
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -79,7 +80,7 @@ def _is_other_busy(flow: Flow) -> bool:
 
 def ends_by_itself(flow: Flow) -> bool:
     """Return whether nothing was lost, and the main limit is one that time lifts, or the program's."""
-    return not flow.summary["retransmitted_bytes"] and _is_lifted(flow)
+    return not lost(flow) and _is_lifted(flow)
 
 
 def _is_lifted(flow: Flow) -> bool:
@@ -202,7 +203,7 @@ def _is_short(flow: Flow) -> bool:
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
-    first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
+    first = _is_few(flow) and summary["limit"] == "rwnd" and not lost(flow)
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow))
 
@@ -287,14 +288,14 @@ def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
-    held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
+    held = summary["limit"] in ("rwnd", "unknown") or (lost(flow) and not repaired)
     return (_is_few(flow) or _asks_seldom(flow)) and not held
 
 
 def _little_advice(flow: Flow) -> tuple[str, str]:
     if path := again.advice(flow):
         return path
-    if flow.summary["retransmitted_bytes"]:
+    if lost(flow):
         return "", "Nothing to mend: what was lost arrived within a second, and the program sets the pace."
     return "", "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace."
 
