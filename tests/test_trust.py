@@ -732,6 +732,27 @@ def test_unfinished_checksums_show_the_host_where_delays_are_too_short(ports, sa
 
 
 @pytest.mark.parametrize(
+    ("client_ttl", "server_ttl", "said"),
+    [
+        (64, 48, "captured next to 192.0.2.1."),
+        (243, 128, "captured next to 198.51.100.2."),
+        # Two hosts of one link: it may be next to either.
+        (64, 128, "place of capture unknown."),
+        (63, 48, "place of capture unknown."),
+    ],
+)
+def test_hop_limits_show_the_host_where_delays_show_one_side(client_ttl, server_ttl, said, tmp_path):
+    """Each router lowers the TTL (RFC 1812 section 5.3.1), so packets with an initial one passed none."""
+    packets = scenario(f"""
+    0      < P. 1:1001(1000) ack 1 win 500 ttl {server_ttl}
+    +.0001 > . 1:1(0) ack 1001 win 502 ttl {client_ttl}
+    +1     < P. 1001:2001(1000) ack 1 win 500 ttl {server_ttl}
+    +.0001 > . 1:1(0) ack 2001 win 502 ttl {client_ttl}
+    """)
+    assert trust.line(analyse(packets, tmp_path)).endswith(said)
+
+
+@pytest.mark.parametrize(
     ("connections", "said"),
     [
         ([NEAR_CLIENT], "captured next to 192.0.2.1."),

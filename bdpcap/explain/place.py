@@ -124,8 +124,11 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
             distance = _distance(capture, nearest, near)
             of_all = _of_all(own, len(rows))
             return _Where(f"captured {distance} {nearest}{of_all}", nearest if distance == _NEXT_TO else "")
-    unfinished = None if 2 * np.count_nonzero(placed) > len(rows) else _by_checksums(capture, streams)
-    return unfinished or _Where(_apart(place[shown], hosts, len(rows)))
+    if 2 * np.count_nonzero(placed) <= len(rows) and (
+        host_of := _by_checksums(capture, streams) or _by_ttls(capture, streams)
+    ):
+        return host_of
+    return _Where(_apart(place[shown], hosts, len(rows)))
 
 
 def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
@@ -143,6 +146,21 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     if not names or 2 * names[0][1] <= len(streams):
         return None
     return _Where(f"captured on {names[0][0]}", names[0][0])
+
+
+def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
+    """Return next to which host the TTLs of most connections show that they were captured; None if they do not.
+
+    A router lowers the TTL (RFC 1812 section 5.3.1): packets of that host passed none, and those of its peers did.
+    """
+    ttls = capture._contents.streams.directions("ttl")["ttl"]
+    own, other = ttls[2 * streams], ttls[2 * streams + 1]
+    first, second = vantage.nearer(own, other), vantage.nearer(other, own)
+    ends = np.sort((2 * streams + second)[first | second])
+    names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
+    if not names or 2 * names[0][1] <= len(streams):
+        return None
+    return _Where(f"captured {_NEXT_TO} {names[0][0]}", names[0][0])
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
