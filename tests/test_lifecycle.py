@@ -485,6 +485,13 @@ ANSWERED = "+.01 < P. 1:1001(1000) ack 101 win 502\n+.01 > . 101:101(0) ack 1001
         ("", 54, "> R 102:102(0) win 0", True),
         # It reads what comes after its FIN.
         ("", 54, "> . 102:102(0) ack 55 win 502", False),
+        # It was lost before, and the client stopped waiting for it.
+        (
+            "+.01 < P. 1:55(54) ack 101 win 502\n+.3 < P. 1:55(54) ack 101 win 502",
+            54,
+            "> R 102:102(0) win 0",
+            False,
+        ),
         # A client that had a part of its answer may need no more.
         (ANSWERED, 900, "> R 102:102(0) win 0", False),
     ],
@@ -492,7 +499,7 @@ ANSWERED = "+.01 < P. 1:1001(1000) ack 101 win 502\n+.01 > . 101:101(0) ack 1001
 @pytest.mark.parametrize("closes", [False, True])
 def test_data_that_come_once_an_end_has_closed_are_lost(before, late, reset, lost, closes):
     """A reset answers what comes to a closed end (RFC 9293 section 3.10.7.1), also where the other end closes, too."""
-    first = 1001 if before else 1
+    first = 1001 if before == ANSWERED else 1
     asked = "+.01 > P. 1:101(100) ack 1 win 502\n+.01 < . 1:1(0) ack 101 win 502"
     left = f"+.01 > F. 101:101(0) ack {first} win 502\n+.01 < . {first}:{first}(0) ack 102 win 502"
     came = f"+.1 < {'F' if closes else ''}P. {first}:{first + late}({late}) ack 102 win 502\n+.01 {reset}"

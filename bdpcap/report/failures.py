@@ -58,7 +58,7 @@ LATE: Final = "late"
 _DIRECTIONS: Final = (
     *NEEDED, "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
     "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
-    "standstill_ns", "acked_bytes", "disowned",
+    "standstill_ns", "acked_bytes", "disowned", "retransmits",
 )  # fmt: skip
 """Columns about directions that are read."""
 
@@ -212,13 +212,15 @@ def _came_too_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray
     """
     by_client = life["closed_by"] == 0
     closed = by_client | (life["closed_by"] == 1)
-    acked, disowned = (both[name].reshape(-1, 2) for name in ("acked_bytes", "disowned"))
+    acked, disowned, again = (
+        np.where(by_client, *both[name].reshape(-1, 2).T[::-1])
+        for name in ("acked_bytes", "disowned", "retransmits")
+    )
     late_bytes = _unacknowledged(life, ~by_client)
-    first = (life["handshake"] == "complete") & (np.where(by_client, acked[:, 1], acked[:, 0]) == 0)
-    answered = np.where(by_client, disowned[:, 1], disowned[:, 0]) > 0
+    first = (life["handshake"] == "complete") & (acked == 0)
     request = ~by_client & (life["client_bytes"] <= REQUEST_BYTES) & (late_bytes >= FAREWELL_BYTES)
-    missed = first & (late_bytes > 0) | request
-    late: NDArray[np.bool_] = closed & answered & missed
+    # What had to be sent again was lost on the way, perhaps before the end closed.
+    late: NDArray[np.bool_] = closed & (disowned > 0) & (again == 0) & (first & (late_bytes > 0) | request)
     return late
 
 
