@@ -153,9 +153,9 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 
     A router lowers the TTL (RFC 1812 section 5.3.1): packets of that host passed none, and those of its peers did.
     """
-    ttls = capture._contents.streams.directions("ttl")["ttl"]
-    own, other = ttls[2 * streams], ttls[2 * streams + 1]
-    first, second = vantage.nearer(own, other), vantage.nearer(other, own)
+    passed = vantage.passed(capture._contents.streams.directions("ttl")["ttl"])
+    own, other = passed[2 * streams], passed[2 * streams + 1]
+    first, second = (own == 0) & (other > 0), (other == 0) & (own > 0)
     ends = np.sort((2 * streams + second)[first | second])
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
     if not names or 2 * names[0][1] <= len(streams):
