@@ -440,3 +440,59 @@ def test_a_direction_whose_peer_sends_has_no_open_and_idle_connection():
     again = "\n+.001 > P. 101:201(100) ack 9001 win 502\n+.020 < . 9001:9001(0) ack 201 win 500"
     flow = opened(ask + stream + again).flow(0, str(CLIENT))
     assert "it had nothing to send." in short.speed(flow)
+
+
+FULL, PIECE = "1001:2461(1460)", "1001:1537(536)"
+
+
+def resent(*sizes, hole=FULL, small=563):
+    """A full segment and a small one, of which the small one arrives; the full one's bytes come again as `sizes` say."""
+    start, end = 1001, int(hole.split(":")[1].split("(")[0])
+    timers = "".join(f"+{2**tries} > . {size} ack 1 win 502\n" for tries, size in enumerate(sizes))
+    reached = int(sizes[-1].split(":")[1].split("(")[0])
+    return f"""
+    +.001 > P. 1:{start}(1000) ack 1 win 502
+    +.090 < .  1:1(0) ack {start} win 500
+    +.001 > .  {hole} ack 1 win 502
+    +0    > P. {end}:{end + small}({small}) ack 1 win 502
+    +.090 < .  1:1(0) ack {start} win 500 <sack {end}:{end + small}>
+    {timers}
+    +.090 < .  1:1(0) ack {reached} win 500 <sack {end}:{end + small}>
+    +.001 > .  {reached}:{end}({end - reached}) ack 1 win 502
+    +.090 < .  1:1(0) ack {end + small} win 500
+    """
+
+
+@pytest.mark.parametrize(
+    ("sizes", "black_hole"),
+    [
+        ((FULL, FULL, PIECE), True),
+        ((FULL, FULL, "1001:2000(999)"), True),
+        # Pieces after one timer, which may be a single loss; halves may be the packets that one captured packet holds.
+        ((PIECE,), False),
+        ((FULL, FULL, "1001:1731(730)"), False),
+    ],
+)
+def test_a_segment_that_only_passes_in_pieces_shows_a_path_mtu_black_hole(sizes, black_hole):
+    # RFC 2923 section 2.1: a sender that hears of no MTU waits for its timers, again and again.
+    flow = opened(resent(*sizes)).flow(0)
+    assert (natures.nature(flow) is natures.BLACK_HOLE) == black_hole
+    assert ("MSS clamping" in flow.remedy.words) == black_hole
+    if black_hole:
+        said = " ".join(screen.sentences(flow))
+        assert "A segment of 1,460 bytes was not acknowledged for " in said
+        assert f"in pieces of {sizes[-1].split('(')[1][:-1]} bytes" in said
+        assert flow.remedy.where == "the path from 192.0.2.1 to 198.51.100.2"
+
+
+@pytest.mark.parametrize("piece", [536, 730])
+def test_a_black_hole_shows_behind_it_by_the_hole_that_is_filled_in_pieces(piece):
+    flow = away(f"""
+    +.020 < P. 2461:3024(563) ack 1 win 502
+    +.001 > .  1:1(0) ack 1001 win 500 ttl 62 <sack 2461:3024>
+    +21   < .  1001:{1001 + piece}({piece}) ack 1 win 502
+    +.001 > .  1:1(0) ack {1001 + piece} win 500 ttl 62 <sack 2461:3024>
+    +.100 < .  {1001 + piece}:2461({1460 - piece}) ack 1 win 502
+    +.001 > .  1:1(0) ack 3024 win 500 ttl 62
+    """)
+    assert (natures.nature(flow) is natures.BLACK_HOLE) == (piece == 536)

@@ -59,6 +59,11 @@ class Silence:
     """The frame since which data waited: that of the acknowledgment before, or the first with data since then."""
     last_frame: int = 0
     """The frame of the acknowledgment at its end, or the last frame with data."""
+    pieces: tuple[int, int] | None = None
+    """Bytes that nobody acknowledged in one segment, and the smaller piece at their start that ended the silence.
+
+    The segment was sent again, or it is the hole that the acknowledgment before the silence reported.
+    """
     probes: int = 0
     """Number of zero-window probes of the flow, at any time."""
 
@@ -73,6 +78,8 @@ class _Gap:
     """Whether it left data unacknowledged."""
     hole_only: bool = False
     """Whether it reported that all these data had arrived, but for a hole."""
+    hole: tuple[int, int] = (0, 0)
+    """First byte and number of bytes of the hole that the acknowledgment reported."""
     ack_frame: int = 0
     sent_ns: int | None = None
     """Time of the first data since then."""
@@ -80,6 +87,8 @@ class _Gap:
     last_frame: int = 0
     again_ns: tuple[int, int] | None = None
     """Times of the first retransmission since then and of the last."""
+    again: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    """First byte and number of bytes of the first retransmission since then, and of the last."""
     again_end: int = 0
     """The byte after the last retransmission."""
     retransmits: int = 0
@@ -100,10 +109,20 @@ class _Gap:
         again = sent[events.again[sent]]
         if len(again):
             started_ns = self.again_ns[0] if self.again_ns else int(events.time_ns[again[0]])
+            start, end = ((int(events.sequence[at]), int(events.length[at])) for at in (again[0], again[-1]))
+            self.again = self.again[0] if self.again_ns else start, end
             self.again_ns = started_ns, int(events.time_ns[again[-1]])
             self.again_end = int(events.ends[again[-1]])
             self.retransmits += len(again)
             self.timed += int(np.count_nonzero(events.timed[again]))
+
+    def pieces(self) -> tuple[int, int] | None:
+        """Return the bytes of a segment, and of a smaller last retransmission that begins with them; else None."""
+        (first, whole), (last, piece) = self.again
+        if first == last and piece < whole:
+            return whole, piece
+        first, whole = self.hole
+        return (whole, piece) if first == last and piece < whole else None
 
     def silence(self, end_ns: int) -> Silence:
         """Return the time until `end_ns` as a silence; an empty one without a retransmission on timeout."""
@@ -135,7 +154,9 @@ class _Columns:
             events[name] for name in ("time_ns", "frame", "acknowledged")
         )
         self.acks = np.flatnonzero(length == _core.NULL)
+        self.sequence, self.length = events["sequence"], length
         self.sacked = events["sack_start"] != _core.NULL
+        self.sacked_from = events["sack_start"]
         self.sacked_to = events["sack_end"]
         self.again = events["kind"] == _AGAIN
         self.timed = np.isin(events["cause"], _TIMED)
@@ -195,6 +216,9 @@ class _Acknowledgments(Reduced):
             int(made.time_ns[ack]),
             waiting=bool(sent_to > made.acknowledged[ack]),
             hole_only=bool(made.sacked_to[ack] == sent_to),
+            hole=(int(made.acknowledged[ack]), int(made.sacked_from[ack] - made.acknowledged[ack]))
+            if made.sacked[ack]
+            else (0, 0),
             ack_frame=int(made.frame[ack]),
         )
         self._gap.add(made, ack + 1, beyond)
@@ -205,7 +229,10 @@ class _Acknowledgments(Reduced):
         if found.waited_ns > self._longest.waited_ns:
             reached = int(made.acknowledged[ack])
             last_only = self._gap.again_end == reached < int(made.sent_to[ack]) and not made.sacked[ack]
-            self._longest = replace(found, last_only=last_only, last_frame=int(made.frame[ack]))
+            pieces = self._gap.pieces() if self._gap.again_end == reached else None
+            self._longest = replace(
+                found, last_only=last_only, last_frame=int(made.frame[ack]), pieces=pieces
+            )
 
     @property
     def longest(self) -> Silence:

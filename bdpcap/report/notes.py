@@ -9,7 +9,17 @@ import pandas as pd
 
 from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import DISOWNED, FAREWELL, LOSSES, MUTUAL, NO_TCP, OUTAGE, TIMER, nature
+from bdpcap.diagnosis.natures import (
+    BLACK_HOLE,
+    DISOWNED,
+    FAREWELL,
+    LOSSES,
+    MUTUAL,
+    NO_TCP,
+    OUTAGE,
+    TIMER,
+    nature,
+)
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import gate, shared_mss
@@ -57,7 +67,7 @@ def _stall(flow: Flow) -> str:
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     told = (
-        nature(flow) in (DISOWNED, OUTAGE, LOSSES, FAREWELL, NO_TCP)
+        nature(flow) in (BLACK_HOLE, DISOWNED, OUTAGE, LOSSES, FAREWELL, NO_TCP)
         or pd.isna(stall_ns)
         or bool(flow._counts["acknowledgments_missing"])
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import (
+    black_hole,
     cut_off,
     disowned,
     farewell,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Nature
 
 __all__ = [
+    "BLACK_HOLE",
     "DISOWNED",
     "FAREWELL",
     "LOSSES",
@@ -43,6 +45,7 @@ __all__ = [
     "of_packets",
 ]
 
+BLACK_HOLE: Final = black_hole.NATURE
 DISOWNED: Final = disowned.NATURE
 NO_TCP: Final = no_tcp.NATURE
 OUTAGE: Final = outage.NATURE
@@ -59,6 +62,7 @@ _ALL: Final = (
     half.NATURE,
     DISOWNED,
     NO_TCP,
+    BLACK_HOLE,
     OUTAGE,
     LOSSES,
     STOPPED,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["LOSSES", "NATURE", "stalled"]
+__all__ = ["LOSSES", "NATURE", "shown", "stalled"]
 
 OUTAGE_NS: Final = silence.TWO_TIMERS_NS
 """Least stall that is the news of a flow."""
@@ -86,13 +86,18 @@ def _only_answer_lost(flow: Flow) -> bool:
 
 def _losses(flow: Flow) -> str:
     waited = units.duration(flow.summary["longest_stall_ns"])
-    tries = units.number(int(flow.summary["timeout_retransmits"]), "retransmission")
     known = (
         "The data had arrived before: their acknowledgment was lost or late."
         if _only_answer_lost(flow)
         else f"Other acknowledgments show that {host(flow.receiver)} was there."
     )
-    return f"No acknowledgment of new data came for {waited}, with {tries} on timeout. {known}{_rest(flow)}"
+    return f"No acknowledgment of new data came for {waited}{_timers(flow)}. {known}{_rest(flow)}"
+
+
+def _timers(flow: Flow) -> str:
+    """Return a clause on the retransmission timers of a flow; empty if none was seen to run out."""
+    fired = int(flow.summary["timeouts"])
+    return f", and retransmission timers ran out {units.number(fired, 'time')} in all" if fired else ""
 
 
 def _rest(flow: Flow) -> str:
@@ -111,8 +116,7 @@ def _outage(flow: Flow) -> str:
     quiet = _span(flow)
     if quiet is None or quiet.since_ns is None:
         waited = units.duration(summary["longest_stall_ns"])
-        tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
-        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{rest}"
+        return f"No acknowledgment of new data came for {waited}{_timers(flow)}.{rest}"
     since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
@@ -239,7 +243,7 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
     return places.path_from_capture(flow), _GONE
 
 
-def _stall(flow: Flow) -> Shown | None:
+def shown(flow: Flow) -> Shown | None:
     """Return the frames of the rounds in which the longest stall lies."""
     start_ns, lasted_ns = flow._counts["longest_stall_start_ns"], flow.summary["longest_stall_ns"]
     if start_ns is None or pd.isna(lasted_ns):
@@ -262,6 +266,6 @@ LOSSES: Final = Nature(
     stalled,
     _losses,
     lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _STILL_THERE),
-    _stall,
+    shown,
 )
 """Such stalls that are no outage."""

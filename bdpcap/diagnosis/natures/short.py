@@ -288,7 +288,7 @@ def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
-    held = summary["limit"] in ("rwnd", "unknown") or (lost(flow) and not repaired)
+    held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
     return (_is_few(flow) or _asks_seldom(flow)) and not held
 
 

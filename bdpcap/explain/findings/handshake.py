@@ -197,11 +197,13 @@ def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
 def has_default_size(flow: Flow) -> bool:
     """Return whether a sender's full segments have the size that it takes without an MSS option, and no router's MTU.
 
-    The receiver's SYN as captured offers more. Over IPv6, that size is also the one for the least MTU of a path.
+    The receiver's SYN as captured offers more, and no segment was larger. Over IPv6, that size is also the one for the
+    least MTU of a path.
     """
     announced, full = int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
     small = full + _options(flow) == _DEFAULT < announced and not flow.sender.startswith("[")
-    return bool(flow._counts["handshake"]) and small and not too_big(flow)
+    shrunk = int(flow._counts["largest_bytes"]) > full
+    return bool(flow._counts["handshake"]) and small and not shrunk and not too_big(flow)
 
 
 def _options(flow: Flow) -> int:
