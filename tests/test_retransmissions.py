@@ -23,6 +23,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 from strategies import captures
 
 import bdpcap
+from bdpcap.explain import sent_again
 from bdpcap.explain.findings import Code
 
 TRANSFERS = sorted(path.name for path in (KEPT / "retransmissions").iterdir())
@@ -220,3 +221,30 @@ def test_next_to_the_receiver_a_second_copy_had_no_need():
     summary = analysed(text).flow(0, str(SERVER)).summary
     assert summary["vantage"] == "receiver"
     assert (summary["retransmits"], summary["spurious_retransmits"]) == (4, 4)
+
+
+def test_what_is_sent_three_times_is_two_thirds_retransmissions():
+    assert sent_again.of_sent(2000, 1000) == 2 / 3
+    assert sent_again.of_sent(0, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("packets", "largest", "said"),
+    [
+        (10, 1000, " (2 of 13 packets)"),  # 3 were lost before the capture
+        (10, 2000, ""),  # a packet of two segments is retransmitted as two
+        (25, 1000, ""),  # most are acknowledgments
+    ],
+)
+def test_packets_are_counted_where_they_say_what_the_bytes_say(packets, largest, said):
+    flow = SimpleNamespace(
+        summary={
+            "retransmitted_bytes": 2000,
+            "payload_bytes": 8000,
+            "retransmits": 2,
+            "packets": packets,
+            "mss_bytes": 1000,
+        },
+        _counts={"largest_bytes": largest, "lost_before_tap": 3},
+    )
+    assert sent_again.of_flow(flow) == f"20 % of the bytes sent were retransmissions{said}"

@@ -148,10 +148,12 @@ def test_a_reader_that_passes_the_data_on_is_held_by_the_next_flow(others, passe
 
 def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
     flow = sample("cwnd_loss_2pct.sender").flow(0)
-    again, packets = flow.rtts["retransmits"].sum(), flow.summary["packets"]
-    assert f": {again} of {packets:,} packets were retransmitted ({again / packets:.1%}" in verdict.sentence(
-        flow
-    ).replace(" %", "%")
+    again, events = flow.rtts["retransmits"].sum(), flow.events
+    sent = events.groupby(events["kind"])["length"].sum()
+    share = f"{sent['retransmission'] / sent.sum():.1%} of the bytes sent were retransmissions"
+    assert f": {share} ({again} of {flow.summary['packets']:,} packets)" in verdict.sentence(flow).replace(
+        " %", "%"
+    )
 
 
 def test_the_frames_of_packet_loss_are_those_of_a_recovery():

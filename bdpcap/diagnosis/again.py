@@ -1,11 +1,10 @@
-"""Packets that were sent again, in words: their share, and what to look for on the path."""
+"""What both ends of a stream retransmitted, in words: its share, and what to look for on the path."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.sent_again import sent_again
-from bdpcap.words import units
+from bdpcap.explain.sent_again import clause, sent_again
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
@@ -21,12 +20,12 @@ _ADVICE: Final = {
 
 
 def said(flow: Flow) -> str:
-    """Return a sentence on packets of a flow's stream that were sent again; empty if they were few."""
+    """Return a sentence on the retransmissions of a flow's stream; empty if they were few."""
     again = sent_again(flow)
     if again is None:
         return ""
-    arrived = ", though they had arrived: the path held them" if again.arrived else ""
-    return f"{units.share(again.share)} of the packets were sent again{arrived}."
+    arrived = ", though the first copies had arrived: the path held them" if again.arrived else ""
+    return f"{clause(again.share, 'that both ends sent')}{arrived}."
 
 
 def advice(flow: Flow) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from bdpcap.explain import bdp, gate, sendbuf
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED, least_setting
 from bdpcap.explain.capacity import known_bdp, known_bps
 from bdpcap.explain.eras import ERAS, Era
+from bdpcap.explain.sent_again import of_sent
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -201,19 +202,19 @@ def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, uns
     # Data that had arrived when it was sent again was not lost.
     real = 1 - int(summary["spurious_retransmits"]) / max(1, int(summary["retransmits"]))
     retransmitted = max(0.0, real) * float(summary["retransmitted_bytes"])
-    payload = float(summary["payload_bytes"])
+    share = of_sent(retransmitted, float(summary["payload_bytes"]))
     # The flow would move as many bytes per round trip over another path.
     reached = (
         (_known(summary["active_throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns
     )
     # Drops from the queue of a full link are part of the limit `link`.
-    if retransmitted > 0 and payload > 0 and summary["limit"] != "link":
-        lost = Fraction(min(1.0, retransmitted / payload))
+    if share > 0 and summary["limit"] != "link":
+        lost = Fraction(share)
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
         # A faster sender does not follow the formula: CUBIC over long paths, BBR, or losses in one burst.
         if reached < reno < rate:
             return (
-                f"Loss limits next: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} "
+                f"Loss limits next: with {units.percent(share)} retransmitted, Reno reaches about {units.rate(reno)} "
                 "(Mathis 1997)."
             )
     return ""

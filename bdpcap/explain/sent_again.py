@@ -1,4 +1,4 @@
-"""Packets of a stream that were sent again: their share, and whether most of them had already arrived."""
+"""What a flow or a stream retransmitted: its share of all that was sent, and whether most of it had already arrived."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.once import once
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "sent_again"]
+__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "clause", "of_flow", "of_sent", "sent_again"]
 
 NOTED_SHARE: Final = 0.05
-"""Share of a stream's packets sent again from which on its path is to be looked at; a choice: sound paths lose less."""
+"""Share of retransmissions from which on a path is to be looked at; a choice: sound paths lose less."""
 FEWEST: Final = 3
 """Fewest packets sent again that say something about a path: one or two may be probes of a tail."""
 
@@ -23,18 +24,46 @@ class SentAgain:
     """Packets of both directions of a stream that were sent again."""
 
     share: float
-    """Their share of all packets."""
+    """Share of their payload in all payload that was sent."""
     arrived: bool
     """Whether the first copies of most of them had arrived: then nothing was lost, but delayed."""
+
+
+def of_sent(retransmitted_bytes: float, payload_bytes: float) -> float:
+    """Return the share of retransmissions in the payload that was sent, 0 to 1; `payload_bytes` counts a byte once.
+
+    Acknowledgments, which are never retransmitted, do not count, and a packet of several segments counts as they do.
+    """
+    return retransmitted_bytes / max(1, payload_bytes + retransmitted_bytes)
+
+
+def clause(share: float, sent: str = "sent") -> str:
+    """Return the share of retransmissions in words."""
+    return f"{units.percent(share)} of the bytes {sent} were retransmissions"
+
+
+def of_flow(flow: Flow) -> str:
+    """Return the share of a flow's retransmissions in words, and their packets where these say the same."""
+    summary = flow.summary
+    again, payload = int(summary["retransmitted_bytes"]), int(summary["payload_bytes"])
+    said, packets, mss = clause(of_sent(again, payload)), int(summary["packets"]), int(summary["mss_bytes"])
+    # Packets of several segments count as one, but are retransmitted segment by segment. Most packets of a flow that
+    # carries little are acknowledgments.
+    if packets * mss / 2 > again + payload or flow._counts["largest_bytes"] > mss:
+        return said
+    sent = packets + int(flow._counts["lost_before_tap"])
+    return f"{said} ({units.count(summary['retransmits'])} of {units.count(sent)} packets)"
 
 
 @once
 def sent_again(flow: Flow) -> SentAgain | None:
     """Return what was sent again of a flow's stream, in both directions; None below `NOTED_SHARE` or `FEWEST`."""
     sides = flow.capture._contents.streams.sides(flow.stream)
-    again, packets, needless = (
-        int(sum(sides[name])) for name in ("retransmits", "packets", "spurious_retransmits")
+    again, needless, again_bytes, payload_bytes = (
+        int(sum(sides[name]))
+        for name in ("retransmits", "spurious_retransmits", "retransmitted_bytes", "payload_bytes")
     )
-    if again < max(FEWEST, NOTED_SHARE * packets):
+    share = of_sent(again_bytes, payload_bytes)
+    if again < FEWEST or share < NOTED_SHARE:
         return None
-    return SentAgain(again / packets, 2 * needless > again)
+    return SentAgain(share, 2 * needless > again)

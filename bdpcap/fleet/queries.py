@@ -18,7 +18,8 @@ _LOSING: Final = ", ".join(f"'{limit}'" for limit in LOSING)
 
 VIEWS: Final = f"""
 CREATE VIEW flow AS
-SELECT flows.*, end_ns - start_ns AS life_ns, retransmitted_bytes / greatest(payload_bytes, 1) AS retransmitted,
+SELECT flows.*, end_ns - start_ns AS life_ns,
+       retransmitted_bytes / greatest(payload_bytes + retransmitted_bytes, 1) AS retransmitted,
        regexp_replace(sender, ':[0-9]+$', '') AS sender_host, regexp_replace(receiver, ':[0-9]+$', '') AS receiver_host,
        {_LOST} AS lost_ns,
        coalesce(payload_bytes >= {INITIAL_WINDOW} * mss_bytes, false)

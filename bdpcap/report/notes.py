@@ -22,10 +22,10 @@ from bdpcap.diagnosis.natures import (
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
-from bdpcap.explain import gate, shared_mss
+from bdpcap.explain import shared_mss
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.handshake import has_default_size
-from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE
+from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, of_flow, of_sent
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -115,14 +115,14 @@ def _reordering(flow: Flow) -> str:
 
 
 def _sent_again(flow: Flow) -> str:
-    """Return a sentence on the bytes that were sent again; empty if they were few, or the verdict has them."""
+    """Return a sentence on the bytes that were retransmitted; empty if they were few, or the verdict has them."""
     summary = flow.summary
     told = nature(flow) is not None or summary["limit"] == "cwnd"
-    share = gate.part(summary["retransmitted_bytes"] / max(1, summary["payload_bytes"]))
+    share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
     lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
-    if told or share is None or share < NOTED_SHARE or lost < FEWEST:
+    if told or share < NOTED_SHARE or lost < FEWEST:
         return ""
-    return f"{units.percent(share)} of the bytes were sent again."
+    return f"{of_flow(flow)}."
 
 
 def _first_byte(flow: Flow) -> str:

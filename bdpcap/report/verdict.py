@@ -25,6 +25,7 @@ from bdpcap.explain.capacity import (
 )
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
+from bdpcap.explain.sent_again import of_sent
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
 from bdpcap.words import rates, units
@@ -248,9 +249,9 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     if pd.notna(flight) and flight > 0 and (pd.isna(window) or flight <= window):
         sums.append(f"In flight at most: {units.exact_bytes(flight)}.")
     if summary["retransmitted_bytes"]:
-        part = gate.part(float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"])))
-        of_all = "" if part is None else f" ({units.percent(part)})"
-        sums.append(f"Retransmitted: {units.exact_bytes(summary['retransmitted_bytes'])}{of_all}.")
+        again_bytes = summary["retransmitted_bytes"]
+        share = units.percent(of_sent(again_bytes, summary["payload_bytes"]))
+        sums.append(f"Retransmitted: {units.exact_bytes(again_bytes)} ({share} of the bytes sent).")
     return sums
 
 

@@ -9,10 +9,11 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
 from bdpcap.diagnosis.outlook import nothing, with_change
-from bdpcap.explain import gate, remedies, shared_losses
+from bdpcap.explain import remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, losses_span, phase_of
+from bdpcap.explain.sent_again import of_flow
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -25,25 +26,10 @@ TIMED: Final = 0.25
 
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
-    summary = flow.summary
-    retransmits, packets = int(flow.rtts["retransmits"].sum()), int(summary["packets"])
-    again, payload = int(summary["retransmitted_bytes"]), int(summary["payload_bytes"])
-    # Packets of several segments count as one, but are retransmitted segment by segment. Most packets of a flow that
-    # carries little are acknowledgments, which are never retransmitted.
-    mss = int(summary["mss_bytes"])
-    single = packets * mss / 2 <= again + payload and int(flow._counts["largest_bytes"]) <= mss
-    sent = packets + int(flow._counts["lost_before_tap"])
-    if 0 < retransmits <= packets and single:
-        part = units.percent(retransmits / sent)
-        said = f"{units.count(retransmits)} of {units.count(sent)} packets were retransmitted ({part})"
-    else:
-        share = gate.part(again / max(1, payload))
-        part = "" if share is None else f" ({units.percent(share)})"
-        said = f"{units.exact_bytes(again)} of {units.data_size(payload)} were retransmitted{part}"
-    said = _timed(flow) + said
+    said = _timed(flow) + of_flow(flow)
     if remedies.losses(flow) is not remedies.Losses.POLICED:
         return said
-    return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
+    return f"{said}, at all times, and round trips stayed at {units.duration(flow.summary['rtt_median_ns'])}"
 
 
 def _brief(flow: Flow, own: pd.DataFrame) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from bdpcap.explain import remedies
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.sent_again import of_sent
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -125,10 +126,9 @@ def _again(flow: Flow) -> str:
     retransmitted, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     if not retransmitted:
         return "Nothing was lost."
-    part = units.percent(retransmitted / max(1, payload))
-    of_all = f"{units.exact_bytes(retransmitted)} of {units.exact_bytes(payload)} ({part})"
+    share = units.percent(of_sent(retransmitted, payload))
     arrived = "" if lost(flow) else "; all of it had arrived"
-    return f"The sender retransmitted {of_all}{arrived}."
+    return f"The sender retransmitted {units.exact_bytes(retransmitted)}, {share} of the bytes sent{arrived}."
 
 
 def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:

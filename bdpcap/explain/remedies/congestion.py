@@ -11,6 +11,7 @@ import pandas as pd
 from bdpcap import _core
 from bdpcap.explain.capacity import FILLED, sent_a_window
 from bdpcap.explain.remedies.remedy import Remedy
+from bdpcap.explain.sent_again import of_sent
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ ACKs are often delayed by a quarter of an RTT, and a sender may allow another qu
 6.2).
 """
 _POLICED: Final = 0.05
-"""Smallest share of retransmitted bytes that shows a policer.
+"""Smallest share of retransmissions in the bytes sent that shows a policer.
 
 Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no queue of a link loses that much for long.
 """
@@ -91,13 +92,13 @@ def losses(flow: Flow) -> Losses:
         return Losses.LOCAL
     if not sent_a_window(summary):
         return Losses.THIN
-    part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
+    share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
     queued = _queued(flow)
     if queued is None or queued:
         return _of_queue(flow, queued)
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
-    if part < _POLICED or int(summary["retransmits"]) < _FEWEST:
+    if share < _POLICED or int(summary["retransmits"]) < _FEWEST:
         return Losses.SCATTERED
     return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
 
