@@ -17,6 +17,7 @@ import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import ALL, natures, places
 from bdpcap.diagnosis.kinds import cwnd
+from bdpcap.diagnosis.natures import short
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.report import card, headline, page, ranking, screen, verdict
 from bdpcap.report.notes import _reordering, notes
@@ -486,6 +487,17 @@ def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
     assert "Nothing to mend" not in str(flow.remedy)
 
 
+@pytest.mark.parametrize("fin", ["", "+5 > F. {0}:{0}(0) ack 1 win 502\n+.020 < . 1:1(0) ack {1} win 8000\n"])
+def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
+    # 40 segments, 100 bytes 2 s later, and 40 segments 3 s later. A FIN carries nothing.
+    first, small, end = writes(40, 0.001, 1), 1 + 40 * 1460, 101 + 80 * 1460
+    between = (
+        f"+2 > P. {small}:{small + 100}(100) ack 1 win 502\n+.020 < . 1:1(0) ack {small + 100} win 8000\n"
+    )
+    flow = analyzed(f"{first}\n{between}{writes(40, 3, 1, small + 100)}\n{fin.format(end, end + 1)}").flow(0)
+    assert short._times(flow) == " (3 bursts, at least 1 s apart)"
+
+
 def test_seldom_bursts_within_an_initial_window_are_little_data():
     flow = analyzed(writes(4, 2, 5)).flow(0)
     assert "so little data hardly waits" in flow.remedy.words
@@ -539,7 +551,7 @@ def test_of_short_transfers_the_largest_is_shown():
         lines.append(f"+.020 < . {len(edges)}:{len(edges)}(0) ack {sent} win 8000")
         lines.append(f"+10 < P. {len(edges)}:{len(edges) + 1}(1) ack {sent} win 8000")
     flow = analyzed("\n".join(lines)).flow(0, str(CLIENT))
-    assert "(2 bursts)" in screen.sentences(flow)[0]
+    assert "(2 bursts, at least 1 s apart)" in screen.sentences(flow)[0]
     first, last = (int(number) for number in re.findall(r"number [<>]= (\d+)", filter_of(flow)))
     assert edges[1] - 1 <= first <= edges[1]
     assert last == edges[1] + 80

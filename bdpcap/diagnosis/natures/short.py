@@ -34,8 +34,8 @@ NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 _AT_ONCE_NS: Final = 100_000_000
 """Wait up to which an answer seems to come at once (Nielsen, Usability Engineering, 1993: 0.1 second)."""
-LARGE: Final = 0.1
-"""Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
+REST: Final = 0.1
+"""Share of a flow's bytes, or of its active time, up to which the rest is left out; a choice."""
 BRIEF: Final = 0.01
 """Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
 _TRIPS: Final = 8
@@ -75,7 +75,7 @@ def _is_other_busy(flow: Flow) -> bool:
     """Return whether the other direction was active for longer than a flow, and so in a part of its idle time."""
     flows = flow.capture.flows
     other = flows[(flows["stream"] == flow.stream) & (flows["sender"] == flow.receiver)]
-    return bool((other["active_ns"] > (1 + LARGE) * flow.summary["active_ns"]).any())
+    return bool((other["active_ns"] > (1 + REST) * flow.summary["active_ns"]).any())
 
 
 def ends_by_itself(flow: Flow) -> bool:
@@ -110,11 +110,11 @@ def pauses(flow: Flow) -> str:
 
 
 def _times(flow: Flow) -> str:
-    """Return the number of bursts with many bytes between pauses that a person notices; empty for one."""
+    """Return the number of bursts between pauses that a person notices; empty for one."""
     carried = _bursts(flow)
-    least = max(LARGE * carried.sum(), initial_window_bytes(flow))
-    several = int((carried >= least).sum())
-    return f" ({several} bursts)" if several > 1 else ""
+    # The last may be a FIN on its own.
+    several = len(carried) - int((carried.tail(1) <= _FIN_BYTES).sum())
+    return f" ({several} bursts, at least {units.duration(NOTICED_NS)} apart)" if several > 1 else ""
 
 
 def _batches(bulk: pd.DataFrame) -> str:
@@ -135,7 +135,7 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
     """
     rtts, least = flow.rtts, initial_window_bytes(flow)
     own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
-    carried = own["acked_bytes"].sum() >= (1 - LARGE) * rtts["acked_bytes"].sum()
+    carried = own["acked_bytes"].sum() >= (1 - REST) * rtts["acked_bytes"].sum()
     brief = 0 < 2 * in_flight.within(flow, own).in_flight_ns < flow.summary["active_ns"]
     return own if carried and brief else None
 
@@ -271,7 +271,7 @@ def _is_one_burst(flow: Flow) -> bool:
     if not _is_paced(flow):
         return False
     carried = _bursts(flow)
-    if carried.empty or carried.max() < (1 - LARGE) * carried.sum():
+    if carried.empty or carried.max() < (1 - REST) * carried.sum():
         return False
     own = _largest_burst(flow)
     return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
