@@ -473,8 +473,12 @@ impl Rounds {
         vantage_pending: bool,
         sender: &Sender,
     ) {
+        let flight = sender.in_flight();
         // Data that the capture lacks may be acknowledged while nothing is known to be in flight.
         if progress.delivered > 0 && self.empty_since_ns == NULL {
+            if flight == 0 && progress.delivered < self.mss {
+                self.end_data_time(now_ns);
+            }
             // If the capture lacks most of what arrived, it also lacks the acknowledgments that came meanwhile.
             let seen = progress.captured.delivered >= progress.delivered / 2;
             self.end_stall(now_ns, seen);
@@ -503,12 +507,25 @@ impl Rounds {
         if progress.reply {
             self.peer_data_ns = self.peer_data_ns.max(now_ns);
         }
-        if sender.in_flight() == 0 && self.empty_since_ns == NULL {
+        if flight == 0 && self.empty_since_ns == NULL {
             (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
         }
         let una = sender.snd_una().unwrap_or_default();
         if una > self.target_sequence && self.has_sent() && !vantage_pending {
             self.end_round_trip(now_ns, frame, sender);
+        }
+    }
+
+    /// Ends the time with payload in flight at the acknowledgment of less than a segment. A sender with more data fills
+    /// segments, so it had none, and the receiver may wait with the acknowledgment (RFC 9293 section 3.8.6.3). It was
+    /// due a round trip after the last send, or after the acknowledgment before it.
+    fn end_data_time(&mut self, now_ns: i64) {
+        if let Some(rtt_ns) = self.rtt_min_ns()
+            && self.awaiting_since_ns != NULL
+        {
+            let since_ns = self.bursts.last_send_ns().max(self.awaiting_since_ns);
+            self.data_time
+                .acknowledged_late(since_ns.saturating_add(rtt_ns), now_ns);
         }
     }
 

@@ -61,6 +61,17 @@ impl DataTime {
         }
     }
 
+    /// Leaves out the time from `due_ns` to `now_ns`, in which nothing was in flight but a tail that the receiver
+    /// acknowledged late.
+    pub fn acknowledged_late(&mut self, due_ns: i64, now_ns: i64) {
+        // Of a FIN alone no time was counted.
+        if self.last_ns == now_ns && due_ns < now_ns {
+            let late_ns = now_ns.saturating_sub(due_ns.max(self.first_ns));
+            self.total_ns = self.total_ns.saturating_sub(late_ns).max(0);
+            self.last_ns = now_ns.saturating_sub(late_ns);
+        }
+    }
+
     /// Notes that a round begins.
     pub fn round_begins(&mut self) {
         self.earlier_ns = self.total_ns;
@@ -111,12 +122,24 @@ mod tests {
     }
 
     #[test]
+    fn a_late_acknowledgment_ends_the_time_when_it_was_due() {
+        let mut time = two_bursts();
+        time.acknowledged_late(75 * MS, 80 * MS);
+        assert_eq!((time.total_ns(), time.pauses_ns()), (35 * MS, 30 * MS));
+        time.fin_sent(2000);
+        time.advance(5 * MS, 100 * MS, Some(2000));
+        time.acknowledged_late(99 * MS, 100 * MS);
+        assert_eq!((time.total_ns(), time.pauses_ns()), (35 * MS, 30 * MS));
+    }
+
+    #[test]
     fn clocks_that_jump_overflow_nothing() {
         let mut time = DataTime::NONE;
         time.sent(i64::MIN + 1);
         time.advance(i64::MAX, i64::MAX, Some(1));
         time.advance(i64::MAX, i64::MAX, Some(1));
         assert_eq!((time.total_ns(), time.pauses_ns()), (i64::MAX, 0));
+        time.acknowledged_late(i64::MIN, i64::MAX);
         time.forget_pauses(i64::MIN, i64::MAX);
         assert_eq!(time.total_ns(), i64::MAX);
     }
