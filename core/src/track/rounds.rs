@@ -366,6 +366,9 @@ impl Rounds {
         }
         self.check_blocked(data.time_ns);
         self.data_time.sent(data.time_ns);
+        if (1..self.mss).contains(&(data.in_flight - data.new_bytes)) && data.new_bytes > 0 {
+            self.end_data_time(data.time_ns);
+        }
         let (new_bytes, retransmitted_bytes) = (data.new_bytes, data.retransmitted_bytes);
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -516,9 +519,9 @@ impl Rounds {
         }
     }
 
-    /// Ends the time with payload in flight at the acknowledgment of less than a segment. A sender with more data fills
-    /// segments, so it had none, and the receiver may wait with the acknowledgment (RFC 9293 section 3.8.6.3). It was
-    /// due a round trip after the last send, or after the acknowledgment before it.
+    /// Ends the time with payload in flight at the acknowledgment of less than a segment, or at new data without it. A
+    /// sender with more data fills segments, so it had none, and the receiver may wait with the acknowledgment (RFC 9293
+    /// section 3.8.6.3). It was due a round trip after the last send, or after the acknowledgment before it.
     fn end_data_time(&mut self, now_ns: i64) {
         if let Some(rtt_ns) = self.rtt_min_ns()
             && self.awaiting_since_ns != NULL
