@@ -42,6 +42,25 @@ def test_data_with_the_fin_are_in_flight_until_they_are_acknowledged():
     assert (moved.in_flight_ns, moved.pauses_ns) == (61 * MS, 400 * MS)
 
 
+@pytest.mark.parametrize(
+    ("tail", "late_ms"),
+    [
+        # The receiver delays the acknowledgment of a lone short segment by 180 ms.
+        ("+.200 < . 1:1(0) ack 4481 win 16384", 180),
+        # The program has new data before it.
+        ("+.100 > P. 4481:5941(1460) ack 1 win 502\n+.020 < . 1:1(0) ack 5941 win 16384", 80),
+        # The tail was lost: its retransmission, too, is in flight for a round trip.
+        ("+.220 > P. 4381:4481(100) ack 1 win 502\n+.020 < . 1:1(0) ack 4481 win 16384", 0),
+    ],
+)
+def test_a_tail_is_in_flight_for_a_round_trip_though_its_acknowledgment_is_late(tail, late_ms):
+    text = HANDSHAKE + BURSTS + f"+.100 > P. 4381:4481(100) ack 1 win 502\n{tail}\n"
+    flow = analysed(text).flow(0, str(CLIENT))
+    lasted_ms = sum(int(1000 * float(line.split()[0])) for line in tail.splitlines())
+    assert flow.summary["rtt_min_ns"] == 20 * MS
+    assert in_flight.whole(flow).in_flight_ns == (41 + lasted_ms - late_ms) * MS
+
+
 def test_away_from_the_sender_the_way_of_the_acknowledgment_counts():
     # The tap is beside the receiver, which acknowledges each burst at once; a round trip takes 20 ms.
     lines = ["+.1 > P. 1:101(100) ack 1 win 502", "+.02 < . 1:1(0) ack 101 win 512"]

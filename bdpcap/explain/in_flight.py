@@ -21,8 +21,9 @@ __all__ = ["Transfer", "whole", "within"]
 class Transfer:
     """Bytes and the time in which they were in flight.
 
-    The time runs from the first byte of each burst to the acknowledgment of its last, as the sender saw it. Pauses, with
-    no payload in flight, are left out, and so are the handshake and the wait for the acknowledgment of a FIN.
+    The time runs from the first byte of each burst to the acknowledgment of its last, as the sender saw it. For a tail of
+    less than a segment it ends after a round trip: the receiver may delay that acknowledgment. Pauses, with no payload in
+    flight, are left out, and so are the handshake and the wait for the acknowledgment of a FIN.
     """
 
     moved_bytes: int

@@ -59,11 +59,16 @@ def of_flow(flow: Flow) -> str:
 def sent_again(flow: Flow) -> SentAgain | None:
     """Return what was sent again of a flow's stream, in both directions; None below `NOTED_SHARE` or `FEWEST`."""
     sides = flow.capture._contents.streams.sides(flow.stream)
-    again, needless, again_bytes, payload_bytes = (
+    again, packets, needless, again_bytes, payload_bytes = (
         int(sum(sides[name]))
-        for name in ("retransmits", "spurious_retransmits", "retransmitted_bytes", "payload_bytes")
+        for name in (
+            "retransmits",
+            "packets",
+            "spurious_retransmits",
+            "retransmitted_bytes",
+            "payload_bytes",
+        )
     )
-    share = of_sent(again_bytes, payload_bytes)
-    if again < FEWEST or share < NOTED_SHARE:
+    if again < max(FEWEST, NOTED_SHARE * packets):
         return None
-    return SentAgain(share, 2 * needless > again)
+    return SentAgain(of_sent(again_bytes, payload_bytes), 2 * needless > again)

@@ -1,5 +1,6 @@
 //! # Data time
-//! The time in which a flow had payload in flight: from the first byte of each burst to the acknowledgment of its last.
+//! The time in which a flow had payload in flight: from the first byte of each burst to the acknowledgment of its last. A
+//! tail that the receiver acknowledges late counts for a round trip.
 
 use crate::track::null::NULL;
 
