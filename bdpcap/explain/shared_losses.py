@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.once import once
 from bdpcap.explain.shared_mss import UNRELATED
 from bdpcap.words import units
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["place", "sentence"]
 
 LEAST_PACKETS: Final = 20
-"""Packets with data of a host from which on one that lost hardly any speaks against a common loss; a choice."""
+"""Packets with data of a host from which on it is compared: hardly any lost speak against a common loss; a choice."""
 LEAST_LOST: Final = 2
 """Fewest packets that a host's path lost: a single one may be a probe."""
 LOSES: Final = 0.01
@@ -67,10 +68,8 @@ def _shared(capture: Capture) -> Shared | None:
 
 def _common(receiver: str, sent_by: dict[str, tuple[float, float]]) -> Shared | None:
     """Return the losses of packets to one host, from the packets and the lost packets by sender; None without any."""
-    losing = {
-        name for name, (sent, lost) in sent_by.items() if lost >= LEAST_LOST and lost >= LOSES * (sent + lost)
-    }
-    compared = {name for name, (sent, _) in sent_by.items() if sent >= LEAST_PACKETS} | losing
+    compared = {name for name, (sent, lost) in sent_by.items() if sent + lost >= LEAST_PACKETS}
+    losing = {name for name in compared if sent_by[name][1] >= max(LEAST_LOST, LOSES * sum(sent_by[name]))}
     if len(set(map(network, losing))) < UNRELATED or 2 * len(losing) <= len(compared):
         return None
     sent, lost = (sum(sent_by[name][of] for name in compared) for of in (0, 1))
@@ -84,11 +83,11 @@ def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
     """
     rows = capture._contents.streams.directions("payload_bytes", "mss_bytes", "lost_before_tap")
     lost, sent_to = rows["lost_before_tap"], defaultdict[str, dict[str, tuple[float, float]]](dict)
-    # Hardly a capture loses packets of so many connections. Names of millions of hosts would take long.
     if np.count_nonzero(lost) < UNRELATED:
         return sent_to
     sent = rows["payload_bytes"] / np.maximum(rows["mss_bytes"], 1)
-    of_interest = np.flatnonzero((lost > 0) | (sent >= LEAST_PACKETS))
+    # An initial window or more: names of all hosts would take long.
+    of_interest = np.flatnonzero(sent + lost >= INITIAL_WINDOW)
     ends = capture._contents.streams.endpoints(np.stack([of_interest, of_interest ^ 1], axis=1).ravel())
     names = list(map(host, ends))
     for at, sender, receiver in zip(of_interest.tolist(), names[::2], names[1::2], strict=True):

@@ -95,9 +95,9 @@ def _losses(flow: Flow) -> str:
 
 
 def _timers(flow: Flow) -> str:
-    """Return a clause on the retransmission timers of a flow; empty if none was seen to run out."""
+    """Return a clause on all retransmission timeouts of a flow; empty without any."""
     fired = int(flow.summary["timeouts"])
-    return f", and retransmission timers ran out {units.number(fired, 'time')} in all" if fired else ""
+    return f", with {units.number(fired, 'retransmission timeout')} in all" if fired else ""
 
 
 def _rest(flow: Flow) -> str:
