@@ -11,7 +11,16 @@ from bdpcap.explain.standing import spoken
 MBIT = 1e6
 
 
-def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mbps=None, app_share=0.0):
+def flow(
+    limit="cwnd",
+    *,
+    own_mbps=10,
+    path_mbps=None,
+    most_mbps=None,
+    window_mbps=None,
+    app_share=0.0,
+    rwnd_share=0.0,
+):
     """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's and its window's."""
     rtts = pd.DataFrame(
         {
@@ -41,6 +50,7 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
     }
     nothing_missing = {"unseen_bytes": 0, "unsent_bytes": 0, "acked_bytes": own_mbps * MBIT / 8}
     summary["app_share"] = max(app_share, summary["app_share"])
+    summary["rwnd_share"] = max(rwnd_share, summary["rwnd_share"])
     return SimpleNamespace(rtts=rtts, summary=summary, _counts=nothing_missing)
 
 
@@ -59,6 +69,12 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
             "more without losses; the network can carry at least 40.0 Mbit/s",
         ),
         (flow(path_mbps=10, most_mbps=800), "more without losses"),
+        # The window held the flow, too: it is the next limit, if it lets more pass than did.
+        (
+            flow(path_mbps=40, most_mbps=800, window_mbps=20, rwnd_share=0.3),
+            "more without losses, up to 20.0 Mbit/s with today's window",
+        ),
+        (flow(path_mbps=40, most_mbps=800, window_mbps=10.1, rwnd_share=0.3), "more without losses"),
         # Another limit held the flow, too.
         (flow(path_mbps=40, app_share=0.3), "more without losses"),
         # The flow is as fast as its path, and nothing is to be gained.

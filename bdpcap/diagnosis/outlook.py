@@ -62,7 +62,14 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 
 
 def _least(flow: Flow) -> str:
-    """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
+    """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much.
+
+    A receive window that also limited the flow is the next limit, and its rate is known.
+    """
+    window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
+    if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:
+        gains = GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
+        return f", up to {units.rate(window)} with today's window" if gains else ""
     if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):
         return ""
     if (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
