@@ -11,7 +11,7 @@ import pytest
 from dialogues import analysed
 from oracles import ROOT, SAMPLES, SHARED, TESTS
 from packets import Address, pcap
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
@@ -654,6 +654,23 @@ def test_retransmissions_are_said_though_another_limit_leads(repeated, share):
     said = [note for note in notes(flow) if "retransmissions" in note]
     # 45 segments, and 6 of them another time. Two packets more opened the connection.
     assert said == ([f"{share} of the bytes sent were retransmissions (6 of 53 packets)."] if share else [])
+
+
+def test_losses_before_the_capture_may_look_like_pauses():
+    # A server's program writes two segments each 0.2 s. Next to the client, the first of every third pair comes late.
+    writes = "+.001 > P. 1:101(100) ack 1 win 502\n"
+    for number in range(30):
+        first, second, end = (1 + 1000 * (2 * number + at) for at in range(3))
+        one, two = (f"< P. {at}:{at + 1000}(1000) ack 101 win 500" for at in (first, second))
+        if number % 3 == 2:
+            writes += f"+.2 {two}\n+.001 > . 101:101(0) ack {first} win 502 <sack {second}:{end}>\n+.25 {one}\n"
+        else:
+            writes += f"+.2 {one}\n+.001 {two}\n"
+        writes += f"+.001 > . 101:101(0) ack {end} win 502\n"
+    flow = analyzed(writes).flow(0, str(SERVER))
+    assert (flow.summary["limit"], flow._counts["lost_before_tap"]) == ("app", 10)
+    (said,) = [note for note in notes(flow) if "retransmissions" in note]
+    assert said.endswith(" Flights lost before the capture look like pauses of the program.")
 
 
 def test_a_flow_without_news_has_no_note(sample):

@@ -25,6 +25,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import shared_mss
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.handshake import has_default_size
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, of_flow, of_sent
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -122,7 +123,10 @@ def _sent_again(flow: Flow) -> str:
     lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
     if told or share < NOTED_SHARE or lost < FEWEST:
         return ""
-    return f"{of_flow(flow)}."
+    # No later segment shows the loss of a whole flight.
+    unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > lost
+    hides = unseen and share >= NOTABLE_SHARE
+    return f"{of_flow(flow)}.{' Flights lost before the capture look like pauses of the program.' if hides else ''}"
 
 
 def _first_byte(flow: Flow) -> str:
