@@ -1,4 +1,4 @@
-"""What both ends of a stream retransmitted, in words: its share, and what to look for on the path."""
+"""Retransmissions of both ends of a stream, in words: their share, and what to look for on the path."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _kinds(info: CaptureInfo) -> str:
 
 
 def notable(capture: Capture) -> list[str]:
-    """Return sentences on a flaw of a hundredth of the frames or more, and on what many paths have in common."""
+    """Return sentences on a flaw of a hundredth of the frames or more, and on traits that many paths share."""
     least = max(1.0, NOTABLE_SHARE * capture.info.frames)
     flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
     return [*flaws, *shared(capture)]

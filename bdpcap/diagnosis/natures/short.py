@@ -209,7 +209,7 @@ def _is_short(flow: Flow) -> bool:
 
 
 def _is_seen(flow: Flow) -> bool:
-    """Return whether the capture shows what a flow did, though it may match no rule."""
+    """Return whether the capture shows a whole flow, though no rule may hold."""
     if flow.summary["limit"] != "unknown":
         return True
     return bool((flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"] == "none").all())
