@@ -3,7 +3,8 @@
 
 use super::option_list::{kind, split_value};
 
-/// What only a few segments show, in one word: the layout of a SYN, or the cookie of iperf3. It is 0 in all others.
+/// What only a few segments show, in one word: the layout of a SYN, the cookie of iperf3, or a TLS alert. It is 0 in all
+/// others.
 ///
 /// The order and the padding of a SYN's options differ between TCP stacks. The lowest bits hold [`Marks::OPTIONS`] codes
 /// of four bits, each for an option or for a run of no operations; [`Marks::CODES`] has their letters. The number of
@@ -32,11 +33,15 @@ impl Marks {
     pub const PAYLOAD: u64 = 1 << 59;
     /// The payload is a cookie of iperf3.
     const IPERF3_COOKIE: u64 = 1 << 60;
+    /// The payload is a fatal TLS alert in clear text; the lowest byte is its description.
+    const TLS_ALERT: u64 = 1 << 61;
 
     /// Length of iperf3's cookie in bytes, with the NUL that ends it (iperf3's `COOKIE_SIZE`).
-    pub(super) const COOKIE_BYTES: u32 = 37;
+    const COOKIE_BYTES: u32 = 37;
     /// Least number of captured bytes of a cookie. So many letters by chance have a probability below 1e-14 in random bytes.
     const LEAST_COOKIE_BYTES: usize = 16;
+    /// Length of a TLS record with one alert in clear text, in bytes (RFC 8446 sections 5.1 and 6).
+    const ALERT_BYTES: u32 = 7;
 
     const END: u64 = 1;
     const OTHER: u64 = 10;
@@ -71,9 +76,35 @@ impl Marks {
         Self(word)
     }
 
+    /// Returns whether a payload of so many bytes may have a mark.
+    #[inline(always)] // for every segment
+    pub(super) const fn may_mark(payload_bytes: u32) -> bool {
+        payload_bytes == Self::COOKIE_BYTES || payload_bytes == Self::ALERT_BYTES
+    }
+
+    /// Returns the mark of a payload of so many bytes, of which these are captured.
+    pub(super) fn of_payload(payload_bytes: u32, captured: &[u8]) -> Self {
+        if payload_bytes == Self::ALERT_BYTES {
+            Self::of_alert(captured)
+        } else {
+            Self::of_cookie(captured)
+        }
+    }
+
+    /// Returns the mark of a TLS record with one fatal alert. An encrypted one is longer, so this one ends a handshake.
+    /// The description 0 closes a connection and is no error (RFC 8446 section 6.1).
+    const fn of_alert(record: &[u8]) -> Self {
+        match *record {
+            [21, 3, _, 0, 2, 2, description] if description > 0 => {
+                Self(Self::TLS_ALERT | description as u64)
+            }
+            _ => Self(0),
+        }
+    }
+
     /// Returns the mark of a payload of [`Self::COOKIE_BYTES`] bytes, of which these are captured. iperf3 begins each
     /// of its connections with 36 random characters of `a` to `z` and `2` to `7`, and a NUL (iperf3's `make_cookie`).
-    pub(super) fn of_payload(captured: &[u8]) -> Self {
+    fn of_cookie(captured: &[u8]) -> Self {
         let letters = usize::try_from(Self::COOKIE_BYTES - 1).unwrap_or_default();
         let (cookie, end) = captured.split_at(captured.len().min(letters));
         let is_cookie = cookie.len() >= Self::LEAST_COOKIE_BYTES
@@ -88,6 +119,17 @@ impl Marks {
     #[must_use]
     pub const fn is_iperf3_cookie(self) -> bool {
         self.0 & Self::IPERF3_COOKIE != 0
+    }
+
+    /// Returns the description of the fatal TLS alert that the payload is; `None` where it is none.
+    #[must_use]
+    #[inline(always)] // for every segment with payload
+    pub const fn tls_alert(self) -> Option<u8> {
+        if self.0 & Self::TLS_ALERT == 0 {
+            None
+        } else {
+            Some(self.0.to_le_bytes()[0])
+        }
     }
 }
 
@@ -180,17 +222,39 @@ mod tests {
     fn a_cookie_is_recognised_by_its_letters() {
         let cookie = [&[b'a'; 18][..], &[b'7'; 18], &[0]].concat();
         for captured in [16, 30, 36, 37] {
-            assert!(Marks::of_payload(&cookie[..captured]).is_iperf3_cookie());
+            assert!(Marks::of_cookie(&cookie[..captured]).is_iperf3_cookie());
         }
-        assert!(!Marks::of_payload(&cookie[..15]).is_iperf3_cookie());
+        assert!(!Marks::of_cookie(&cookie[..15]).is_iperf3_cookie());
         for (at, byte) in [(0, b'A'), (20, b'8'), (36, b'a')] {
             let mut other = cookie.clone();
             other[at] = byte;
-            assert!(!Marks::of_payload(&other).is_iperf3_cookie());
+            assert!(!Marks::of_cookie(&other).is_iperf3_cookie());
+        }
+    }
+
+    #[test]
+    fn a_fatal_alert_in_clear_text_is_recognised() {
+        // RFC 8446 section 6: content type 21, level 2 is fatal, 70 is protocol_version.
+        let alert = [21, 3, 1, 0, 2, 2, 70];
+        assert_eq!(Marks::of_payload(7, &alert).tls_alert(), Some(70));
+        // A capture that cut the record does not show it, and a longer one is encrypted.
+        assert_eq!(Marks::of_payload(7, &alert[..6]), Marks::default());
+        assert!(!Marks::may_mark(8));
+        // Other content, SSL 2, another length, a warning, and the end of a connection.
+        for (at, byte) in [(0, 23), (1, 2), (4, 3), (5, 1), (6, 0)] {
+            let mut other = alert;
+            other[at] = byte;
+            assert_eq!(Marks::of_payload(7, &other), Marks::default());
         }
     }
 
     proptest! {
+        #[test]
+        fn any_payload_has_at_most_one_mark(length: u32, captured in prop::collection::vec(any::<u8>(), 0..44)) {
+            let marks = Marks::of_payload(length, &captured);
+            prop_assert!(!marks.is_iperf3_cookie() || marks.tls_alert().is_none());
+        }
+
         #[test]
         fn any_bytes_have_a_layout(list in prop::collection::vec(any::<u8>(), 0..44), cut: bool) {
             let marks = Marks::of_syn(Some(0), true, &list, cut, true);

@@ -193,7 +193,7 @@ pub struct Segment {
     pub ecn: u8,
     /// TCP checksum field as captured; it distinguishes copies of one packet from retransmissions.
     pub checksum: u16,
-    /// What only a few segments show: the layout of a SYN's options, or the cookie of iperf3.
+    /// What only a few segments show: the layout of a SYN's options, the cookie of iperf3, or a TLS alert.
     pub marks: Marks,
 }
 

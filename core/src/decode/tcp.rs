@@ -106,12 +106,12 @@ impl<'a> Tcp<'a> {
         Flags(self.fixed[13])
     }
 
-    /// Is this a SYN, or has the payload the length of a cookie?
+    /// Is this a SYN, or has the payload the length of one with a mark?
     fn may_have_marks(&self) -> bool {
-        self.flags().has(Flags::SYN) || self.payload_bytes == Marks::COOKIE_BYTES
+        self.flags().has(Flags::SYN) || Marks::may_mark(self.payload_bytes)
     }
 
-    /// Returns the marks of a SYN, or of a payload that has the length of a cookie.
+    /// Returns the marks of a SYN, or of a payload that has the length of one with a mark.
     #[cold]
     #[inline(never)]
     fn marks(&self) -> Marks {
@@ -125,7 +125,7 @@ impl<'a> Tcp<'a> {
             )
         } else {
             let payload = self.rest.get(usize::from(self.options_bytes)..);
-            Marks::of_payload(payload.unwrap_or_default())
+            Marks::of_payload(self.payload_bytes, payload.unwrap_or_default())
         }
     }
 }

@@ -145,6 +145,8 @@ pub struct Connection {
     pub path: Arc<Path>,
     /// The client's first payload is a cookie of iperf3.
     pub iperf3_cookie: bool,
+    /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
+    pub tls_alert: Option<(u8, u8)>,
     /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
@@ -209,6 +211,7 @@ impl Connection {
             initial_rtt_ns: None,
             path,
             iperf3_cookie: false,
+            tls_alert: None,
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -492,6 +495,9 @@ impl Connection {
         }
         if own.add_size(observed.segment) {
             own.set_mss(from, &self.handshake);
+        }
+        if let Some(description) = observed.segment.marks.tls_alert() {
+            self.tls_alert.get_or_insert((direction, description));
         }
         let all_acknowledged = payload
             && !self.turns.is_turn_of(direction)

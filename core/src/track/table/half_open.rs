@@ -194,6 +194,8 @@ impl HalfOpen {
             completeness: Lifecycle::SYN,
             ended_by: NULL,
             closed_by: NULL,
+            tls_alert: NULL,
+            tls_alert_by: NULL,
             syns: 1,
             answered_ns: NULL,
             opening_ns: NULL,

@@ -273,6 +273,10 @@ packed_row! {
         pub ended_by: i64,
         /// The end that sent the first FIN, before any reset: 0 the client, 1 the server; [`NULL`] where there is none.
         pub closed_by: i64,
+        /// Description of the first fatal TLS alert in clear text; [`NULL`] where there is none.
+        pub tls_alert: i64,
+        /// The end that sent it: 0 the client, 1 the server; [`NULL`] where there is none.
+        pub tls_alert_by: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
         /// Number of SYNs of the server.
@@ -304,6 +308,7 @@ impl Life {
         let (ended, by) = lifecycle.ending();
         let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
         let carried = connection.has_payload(0) || connection.has_payload(1);
+        let (alert_by, alert) = connection.tls_alert.unzip();
         let since_start = |time_ns: Option<i64>| {
             time_ns.map_or(NULL, |time_ns| {
                 time_ns.saturating_sub(connection.start.time_ns)
@@ -316,6 +321,8 @@ impl Life {
             iperf3_cookie: u8::from(connection.iperf3_cookie),
             ended_by: by.map_or(NULL, i64::from),
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
+            tls_alert: alert.map_or(NULL, i64::from),
+            tls_alert_by: alert_by.map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),
