@@ -198,7 +198,8 @@ class Analysis:
         `handshake` is an index into `HANDSHAKES`, `ended` one into `ENDINGS`. `ended_by` and `closed_by` are 0 for the
         client and 1 for the server; `closed_by` sent the first FIN, before any reset. `retry_wait_ns` is the wait before
         the last SYN or retransmission, if nothing answered that one. `opening_ns` is the time from the first packet to
-        the first one after both SYNs. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client
+        the first one after both SYNs. `tls_alert` is the description of the first fatal TLS alert in clear text, which
+        `tls_alert_by` sent. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client
         sent.
         """
     def datagrams(self) -> dict[str, Any]:

@@ -720,6 +720,67 @@ def test_a_client_that_searches_peers_has_one_line(hosts, step, peers):
     assert first.startswith(f"{hosts if hosts == 15 else 10} connections from {CLIENT.host} to ")
 
 
+TLS_HELLO = """
+    +.001 > P. 1:301(300) ack 1 win 502
+    +.020 < P. 1:1001(1000) ack 301 win 500
+"""
+"""A client hello and its answer, of which the payload is not looked at."""
+
+
+@pytest.mark.parametrize(
+    ("level", "description", "told"),
+    [
+        # RFC 8446 section 6: fatal alerts end the handshake, whichever they are.
+        (2, 70, "alert protocol_version. TCP worked. See which TLS versions both ends allow."),
+        (
+            2,
+            48,
+            "alert unknown_ca. TCP worked. The client does not trust the issuer of the certificate of the server:",
+        ),
+        (2, 50, "alert decode_error. TCP worked. See in the log of either end"),
+        (2, 200, "alert 200. TCP worked."),
+        # A warning lets the handshake go on, and close_notify is no error.
+        (1, 112, None),
+        (2, 0, None),
+    ],
+)
+def test_a_fatal_alert_in_clear_text_ends_a_tls_handshake(level, description, told):
+    alert = bytes([21, 3, 3, 0, 2, level, description])
+    *opened, last = scenario(HANDSHAKE + TLS_HELLO + "+.001 > P. 301:308(7) ack 1001 win 502")
+    sent = replace(last, data=last.data[: -len(alert)] + alert)
+    capture = bdpcap.analyze(io.BytesIO(pcap([*opened, sent])))
+    row = capture.connections.iloc[0]
+    said = connections.sentences(capture)
+    if told is None:
+        assert not said
+        assert row.isna()[["tls_alert", "tls_alert_by"]].all()
+    else:
+        start = f"1 connection from {CLIENT.host} to port 80 of {SERVER.host} ended in a failed TLS handshake: the client"
+        assert said[0].startswith(f"{start} sent the {told}")
+        assert (row.tls_alert, row.tls_alert_by) == (description, str(CLIENT))
+    assert connections.failed(capture) == (told is not None)
+    # The first text begins with it where nothing else is to be mended.
+    assert connections.in_vain(capture) == (told is not None)
+
+
+def test_alerts_of_both_ends_have_lines_of_their_own():
+    packets = []
+    for number, (way, description) in enumerate(
+        [("> P. 301:308(7) ack 1001", 42), ("< P. 1001:1008(7) ack 301", 40)] * 2
+    ):
+        *opened, last = scenario(
+            f"{HANDSHAKE}{TLS_HELLO}+.001 {way} win 502", client=Address(CLIENT.host, 40_000 + number)
+        )
+        packets += [*opened, replace(last, data=last.data[:-7] + bytes([21, 3, 1, 0, 2, 2, description]))]
+    of_client, of_server = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    for said, alert in (
+        (of_client, "client sent the alert bad_certificate"),
+        (of_server, "server sent the alert handshake_failure"),
+    ):
+        assert said.startswith("2 connections from")
+        assert f": the {alert}. " in said
+
+
 @pytest.mark.parametrize(
     ("ttls", "trace"),
     [
@@ -746,7 +807,7 @@ def test_syns_of_rising_ttls_trace_a_path_and_were_to_expire(ttls, trace):
     said = connections.sentences(capture)
     assert any(f"TTLs run from 1 to {max(ttls)}: a path trace" in line for line in said) == trace
     assert connections.failed(capture) == (1 if trace else 1 + len(ttls))
-    assert not (trace and connections.has_waited(capture))
+    assert not (trace and connections.in_vain(capture))
 
 
 def test_connections_with_data_make_no_search():

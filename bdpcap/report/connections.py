@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from bdpcap._core import NULL
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
-from bdpcap.report import talks
+from bdpcap.report import talks, tls
 from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, WITHOUT_DATA, lines
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED, TOO_LATE
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED, TLS_FAILED, TOO_LATE
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["counted", "ends", "failed", "has_waited", "late", "sentences"]
+__all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences"]
 
 _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
@@ -263,11 +263,11 @@ def failed(capture: Capture) -> int:
     return sum(line.connections for line in wanting)
 
 
-def has_waited(capture: Capture) -> bool:
-    """Return whether a client asked for a connection again and again, and nobody answered."""
-    unanswered = lines(capture)["never answered"]
-    wanting = (line for line in unanswered if not line.of_strangers and not line.is_trace)
-    return any(line.least_syns > _BY_CHANCE for line in wanting)
+def in_vain(capture: Capture) -> bool:
+    """Return whether a client asked again and again for a connection and got none, or a TLS handshake failed."""
+    made = lines(capture)
+    wanting = (line for line in made["never answered"] if not line.of_strangers and not line.is_trace)
+    return bool(made[TLS_FAILED]) or any(line.least_syns > _BY_CHANCE for line in wanting)
 
 
 def ends(capture: Capture) -> list[str]:
@@ -435,6 +435,9 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     """Return the advice on connections that a server answered."""
     if kind == LATE:
         return _late(line, others)
+    if kind == TLS_FAILED:
+        description, by_client = line.alert
+        return tls.advice(description, by_client=by_client)
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]
     if kind == "unused":

@@ -12,7 +12,8 @@ import pandas as pd
 
 from bdpcap.explain.once import once
 from bdpcap.read.vantage import MOST_ROUTERS
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, TOO_LATE, blocks
+from bdpcap.report import tls
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, TLS_FAILED, TOO_LATE, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -29,6 +30,7 @@ FAILED: Final = (
     "refused",
     "never completed",
     "withdrawn",
+    TLS_FAILED,
     "timeout",
     "unread",
     ON_THE_WAY,
@@ -116,7 +118,8 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
     # Whichever servers are gone, one line names their client.
     servers = block["server"].where(kinds != "unclosed", "")
-    pairs = hashes(zip(kinds, clients, servers, expiring, strict=True))
+    alerts, by_client = block["alert"], block["alert_by_client"]
+    pairs = hashes(zip(kinds, clients, servers, expiring, alerts, by_client, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
     return np.stack(
         [
@@ -181,6 +184,8 @@ class Line:
     """Whether the client ended each connection."""
     by_server: bool = True
     """Whether the server ended each connection."""
+    alerts: set[tuple[int, bool]] = field(default_factory=set)
+    """Descriptions of the TLS alerts, each with whether the client sent it."""
     reset: bool = True
     """Whether a reset ended each connection."""
     of_strangers: bool = True
@@ -225,6 +230,7 @@ class Line:
         self.at_server &= bool(rows["at_server"].all())
         self.by_client &= bool(rows["by_client"].all())
         self.by_server &= bool(rows["by_server"].all())
+        self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         clients = rows["client"].unique()
         self.of_strangers &= (
@@ -275,6 +281,8 @@ class Line:
         subject = f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to}"
         if kind == LATE:
             return f"{subject} opened only after {self._opening()}."
+        if kind == TLS_FAILED:
+            return f"{subject} ended in a failed TLS handshake: {self._alert()}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
         what = {
             "never answered": f"never answered ({self._tries()})",
@@ -337,6 +345,17 @@ class Line:
         """Whether the SYNs of the only client were to expire on the way, to show its routers."""
         expiring = 1 in self.ttls and max(self.ttls) <= MOST_ROUTERS
         return expiring and len(self.ttls) >= TRACED and len(self.clients) == 1
+
+    @property
+    def alert(self) -> tuple[int | None, bool]:
+        """The description of the only TLS alert, None if there are several, and whether the client sent it."""
+        return next(iter(self.alerts)) if len(self.alerts) == 1 else (None, False)
+
+    def _alert(self) -> str:
+        description, by_client = self.alert
+        if description is None:
+            return f"the ends sent {units.number(len(self.alerts), 'different alert')}"
+        return f"the {'client' if by_client else 'server'} sent the alert {tls.name(description)}"
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "FIRST_TIMEOUT_NS", "LATE", "ON_THE_WAY", "REPEATED", "TOO_LATE", "blocks", "next_to"]
+__all__ = [
+    "DONE",
+    "FIRST_TIMEOUT_NS",
+    "LATE",
+    "ON_THE_WAY",
+    "REPEATED",
+    "TLS_FAILED",
+    "TOO_LATE",
+    "blocks",
+    "next_to",
+]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -45,6 +55,9 @@ FEWER_ROUTERS: Final = 3
 
 Packets of one host may take ways that differ by a router or two.
 """
+
+TLS_FAILED: Final = "TLS failed"
+"""Kind of a connection in which an end gave up the TLS handshake: it sent a fatal alert in clear text."""
 
 TOO_LATE: Final = "too late"
 """Kind of a connection whose one end had closed when data of the other came: resets answered them."""
@@ -70,7 +83,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
     ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
-    ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
+    ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
+    sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``bare`` is whether its SYN has at most the MSS as an option, and ``ttl`` is the client's TTL.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
@@ -124,6 +138,8 @@ def _table(
         "at_server": at_server,
         "by_client": life["ended_by"][rows] == 0,
         "by_server": life["ended_by"][rows] == 1,
+        "alert": life["tls_alert"][rows],
+        "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
@@ -199,6 +215,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("never completed", incomplete & repeated),
         ("withdrawn", withdrawn),
         ("never answered", (handshake == "never answered") & ~waiting),
+        (TLS_FAILED, life["tls_alert"] != NULL),
     ):
         kind[holds & life["seen"]] = name
     return kind

@@ -124,9 +124,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     failures_shown = next((one for one in failures if len(one) <= room), [])
     filters_shown = filters if len(filters) <= room - len(failures_shown) else []
     order = [actions, spelt(account), failures_shown]
-    # A client that waited in vain comes before flows in which nothing is to be mended.
-    waited = part("the failed connections", lambda: connections.has_waited(capture), lambda _: False)
-    if waited and not any(ranking.has_place(one.flow) for one in shown):
+    # A client that asked in vain comes before flows in which nothing is to be mended.
+    in_vain = part("the failed connections", lambda: connections.in_vain(capture), lambda _: False)
+    if in_vain and not any(ranking.has_place(one.flow) for one in shown):
         order = [failures_shown, actions, spelt(account)]
     return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 

@@ -81,13 +81,14 @@ def named(
     """
     sides = {side: np.asarray(directions[side], dtype=object)[::2] for side in ("sender", "receiver")}
     times = {name: np.asarray(directions[name])[::2] for name in ("start_ns", "end_ns")}
-    by = np.full(len(columns["ended_by"]), None, dtype=object)
-    for end, side in enumerate(("sender", "receiver")):
-        ends = columns["ended_by"] == end
-        by[ends] = sides[side][ends]
+    by = {name: np.full(len(columns[name]), None, dtype=object) for name in ("ended_by", "tls_alert_by")}
+    for name, column in by.items():
+        for end, side in enumerate(("sender", "receiver")):
+            ends = columns[name] == end
+            column[ends] = sides[side][ends]
     found = with_timeouts(columns, times["end_ns"], capture_end_ns)
     seen = found.pop("seen")
-    named = {**found, **times, "client": sides["sender"], "server": sides["receiver"], "ended_by": by}
+    named = {**found, **times, "client": sides["sender"], "server": sides["receiver"], **by}
     named |= _hosts(columns, directions, sides)
     return {name: np.asarray(column)[seen] for name, column in named.items()}
 

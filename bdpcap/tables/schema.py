@@ -192,6 +192,10 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "client_bytes": Column("int64", "payload that the client sent, each byte counted once"),
     "server_bytes": Column("int64", "payload that the server sent, each byte counted once"),
     "unacknowledged_bytes": Column("int64", "payload of both that was not acknowledged at the end"),
+    "tls_alert": Column(
+        "Int64", "description of the fatal TLS alert that ended the handshake (RFC 8446 section 6), or null"
+    ),
+    "tls_alert_by": Column("str", "address:port that sent it; null where none did"),
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),
