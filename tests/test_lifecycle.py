@@ -782,6 +782,35 @@ def test_alerts_of_both_ends_have_lines_of_their_own():
 
 
 @pytest.mark.parametrize(
+    ("hosts", "refused", "used", "sweep"),
+    [
+        (15, 1, 0, True),
+        (14, 1, 0, False),
+        # Where nobody answers, the route may be gone.
+        (15, 0, 0, False),
+        # The client uses that service at other hosts.
+        (15, 1, 1, False),
+    ],
+)
+def test_a_client_that_tries_many_hosts_and_uses_none_sweeps(hosts, refused, used, sweep):
+    packets = []
+    for one in range(1, hosts + 1):
+        ends = {"client": Address(CLIENT.host, 50_000 + one), "server": Address(f"198.51.100.{one}", 8_000)}
+        packets += scenario(f"0 {TRY}", **ends)
+    # A filter drops the SYNs to the others.
+    for one in range(100, 100 + refused):
+        ends = {"client": Address(CLIENT.host, 50_000 + one), "server": Address(f"198.51.100.{one}", 8_000)}
+        packets += scenario(f"1 {TRY}\n+.02 < R. 0:0(0) ack 1 win 0", **ends)
+    for one in range(200, 200 + used):
+        ends = {"client": Address(CLIENT.host, 50_000 + one), "server": Address(f"198.51.100.{one}", 8_000)}
+        packets += scenario(f"2 {TRY}{OPENS}", **ends)
+    packets += scenario(f"9 {TRY}", client=Address("192.0.2.9", 9))
+    first, *_ = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("as scans do. Nothing to mend" in first) == sweep
+    assert first.endswith("unless it should reach one of them.") == sweep
+
+
+@pytest.mark.parametrize(
     ("ttls", "trace"),
     [
         (range(1, 6), True),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from bdpcap._core import NULL
 from bdpcap.explain.once import once
@@ -17,6 +20,8 @@ from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
     from bdpcap.report.failed_lines import Line
@@ -74,6 +79,10 @@ _SCAN: Final = (
 _PEERS: Final = (
     "The client tried many ports of many hosts, as file sharing and scans do. "
     "Peers of file sharing are often gone: nothing to mend, unless it reaches nobody."
+)
+_SWEEP: Final = (
+    "The client tried many hosts and sent data to none: it looked for hosts with that service, as scans do. "
+    "Nothing to mend, unless it should reach one of them."
 )
 _PROBE: Final = (
     "Probably a scanner's probe: nothing to mend, unless the client was to have that service; then start it."
@@ -289,6 +298,8 @@ class _Around:
     """Pairs of a client and the server at which it tried many ports."""
     searching: set[str]
     """Clients that tried many ports of many hosts."""
+    sweeping: set[str]
+    """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
     unreachable: set[str]
     """Clients that nobody answers."""
     by_icmp: dict[tuple[str, str], str]
@@ -299,7 +310,10 @@ class _Around:
 def _around(capture: Capture) -> _Around:
     made = lines(capture)
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
-    others = talks.of(capture, hosts, {line.ports.one for kind in _BY_PORT for line in made[kind]})
+    swept = _of_many_hosts(made)
+    others = talks.of(
+        capture, hosts | swept.keys(), {line.ports.one for kind in _BY_PORT for line in made[kind]}
+    )
     tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
     return _Around(
         first_ns=capture.info.first_ns or 0,
@@ -310,6 +324,7 @@ def _around(capture: Capture) -> _Around:
         searching={
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
         },
+        sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
         by_icmp={
             (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
             for one in capture._contents.refusals
@@ -317,6 +332,22 @@ def _around(capture: Capture) -> _Around:
         },
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
     )
+
+
+def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
+    """Return the clients that tried many hosts, some of which answered, with hashes of the ports that they tried."""
+    by_client: defaultdict[str, list[tuple[str, Line]]] = defaultdict(list)
+    for kind in WITHOUT_DATA:
+        for line in made[kind]:
+            if len(line.clients) == 1:
+                by_client[line.clients.one].append((kind, line))
+    return {
+        client: np.concatenate([line.ports.hashes() for _, line in own])
+        for client, own in by_client.items()
+        # Where no host answers, the route may be gone.
+        if any(len(line.servers) >= MANY for _, line in own)
+        and any(kind != "never answered" for kind, _ in own)
+    }
 
 
 def _advice(line: Line, kind: str, around: _Around) -> str:
@@ -339,7 +370,10 @@ def _searched(line: Line, kind: str, around: _Around) -> str:
     if kind in WITHOUT_DATA and line.ends in around.scanned:
         return _SCAN
     searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
-    return _PEERS if searches else ""
+    if searches:
+        return _PEERS
+    sweeps = kind in WITHOUT_DATA and len(line.clients) == 1 and line.clients.one in around.sweeping
+    return _SWEEP if sweeps else ""
 
 
 def _without_answer(line: Line, around: _Around) -> str:

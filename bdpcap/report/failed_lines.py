@@ -155,7 +155,11 @@ class _Names:
         self._hashes += others._hashes
 
     def __len__(self) -> int:
-        return len(pd.unique(np.concatenate(self._hashes))) if self._hashes else 0
+        return len(self.hashes())
+
+    def hashes(self) -> NDArray[np.int64]:
+        """Return a hash of each name."""
+        return pd.unique(np.concatenate(self._hashes)) if self._hashes else np.zeros(0, dtype=np.int64)
 
     def text(self, noun: str) -> str:
         """Return the only name, or the number of names."""

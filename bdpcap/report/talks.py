@@ -115,6 +115,11 @@ class Talks:
         """Return whether any host answered a client, or the client another as its server."""
         return hash(client) in self.client or self.answers(client)
 
+    def sent(self, client: str, ports: NDArray[np.int64]) -> bool:
+        """Return whether a connection of a client to one of some ports, given as hashes, carried payload."""
+        own = (self.client == hash(client)) & np.isin(self.port, ports)
+        return bool((own & self.carried).any())
+
     def answers(self, server: str) -> bool:
         """Return whether a host answered any other as its server."""
         return hash(server) in self.server
