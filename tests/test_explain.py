@@ -17,9 +17,10 @@ import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, sendbuf
 from bdpcap.explain.buffers import sayable
-from bdpcap.explain.findings import Code, congestion, findings
+from bdpcap.explain.findings import Code, congestion, findings, path_mtu
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
+from bdpcap.report import notes
 
 SAMPLES = ROOT / "sample_captures"
 
@@ -136,8 +137,11 @@ def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001
     return scenario(dialogue, client=Address(client, port), server=Address(server, 443))
 
 
-def through_a_tunnel(kind=3, code=4, resent_s=0.002):
-    """Two segments that a router refuses, as a tunnel behind it carries 1,400 bytes; the sender sends smaller ones."""
+def through_a_tunnel(kind=3, code=4, resent_s=0.002, quoted_bytes=1500):
+    """Two segments that a router refuses, as a tunnel behind it carries 1,400 bytes; the sender sends smaller ones.
+
+    The messages quote their headers with another length, if that is not 1,500 bytes.
+    """
     dialogue = f"""
     0     > S  0:0(0) win 64240 <mss 1460>
     +.025 < S. 0:0(0) ack 1 win 65535 <mss 1460>
@@ -150,9 +154,10 @@ def through_a_tunnel(kind=3, code=4, resent_s=0.002):
     +.025 < .  1:1(0) ack 2921 win 65535
     """
     packets = scenario(dialogue)
-    refused = [
-        icmp_error(packets[4].time_ns + 1000, one, kind=kind, code=code, mtu=1400) for one in packets[3:5]
+    quoted = [
+        replace(one, data=one.data[:16] + quoted_bytes.to_bytes(2) + one.data[18:]) for one in packets[3:5]
     ]
+    refused = [icmp_error(packets[4].time_ns + 1000, one, kind=kind, code=code, mtu=1400) for one in quoted]
     return packets[:5] + refused + packets[5:]
 
 
@@ -220,6 +225,24 @@ def test_packets_too_big_for_the_path_name_the_router_and_its_mtu():
     assert finding.frames == (6, 7)
     # Another message about the same packets, that the host is unreachable, says nothing of their size.
     assert Code.PATH_MTU not in codes(shown(through_a_tunnel(code=1)))
+
+
+@pytest.mark.parametrize(("quoted_bytes", "sized"), [(1401, True), (1400, False), (548, False)])
+def test_a_quote_that_the_link_would_carry_has_no_size(quoted_bytes, sized):
+    flow = shown(through_a_tunnel(quoted_bytes=quoted_bytes))
+    finding = codes(flow)[Code.PATH_MTU]
+    assert ("refused_bytes" in finding.values) == sized
+    assert ("They had to be sent again" in finding.sentence) != sized
+    # Whatever the quotes say, each packet was larger than 1,400 bytes: most of the 2,920 bytes that came again.
+    assert path_mtu.most_resent(flow)
+
+
+def test_a_note_on_packets_too_big_orders_nothing_beside_another_advice():
+    flow = shown(through_a_tunnel())
+    (note,) = (one for one in notes.notes(flow) if "refused" in one)
+    assert note.endswith("had to be sent again. MSS clamping at the router avoids that.")
+    assert path_mtu.ADVICE not in note
+    assert flow.remedy.words != path_mtu.ADVICE
 
 
 def test_data_that_a_router_refused_were_not_lost_by_congestion():

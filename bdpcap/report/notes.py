@@ -23,7 +23,7 @@ from bdpcap.diagnosis.natures import (
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import shared_mss
-from bdpcap.explain.findings import Code, found
+from bdpcap.explain.findings import Code, found, path_mtu
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, of_flow, of_sent
@@ -54,12 +54,12 @@ def notes(flow: Flow) -> list[str]:
 
 
 def _too_big(flow: Flow) -> str:
-    """Return the sentence and advice on packets too big for the path; empty without them, or if the verdict has both."""
+    """Return the sentence on packets too big for the path and what avoids them; empty without them, or if told."""
     finding = found(flow).of(Code.PATH_MTU)
     return (
         ""
         if finding is None or finding.remedy == remedy(flow).words
-        else f"{finding.sentence} {finding.remedy}"
+        else f"{finding.sentence} {path_mtu.AVOIDED}"
     )
 
 

@@ -13,13 +13,21 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.contents.refusals import Refused
 
-__all__ = ["ADVICE", "asked", "explains", "most_resent", "too_big"]
+__all__ = ["ADVICE", "AVOIDED", "asked", "explains", "most_resent", "too_big"]
 
 ADVICE: Final = (
     "Let the router lower the MSS of SYNs to what the path carries (MSS clamping), or give the hosts' interfaces "
     "that MTU."
 )
 """Advice on packets that are too big for the path."""
+
+AVOIDED: Final = "MSS clamping at the router avoids that."
+"""The same as a note on a flow that something else held."""
+
+_IPV4: Final = 40
+"""Least bytes of the headers of IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1)."""
+_IPV6: Final = 60
+"""Least bytes of the headers of IPv6 (RFC 8200 section 3) and TCP."""
 
 _MOST: Final = 1 / 2
 """Share of the retransmitted bytes from which on refused packets are the reason why the sender sent again."""
@@ -39,8 +47,23 @@ def too_big(flow: Flow) -> list[Refused]:
     return sorted(found, key=lambda one: (one.mtu_bytes is None, one.mtu_bytes))
 
 
+def _has_size(one: Refused) -> bool:
+    """Return whether the quotes have the size of the refused packets: each is larger than the router carries.
+
+    A NAT or firewall may have changed the length in a quote.
+    """
+    return one.payload_bytes > one.packets * _carried(one)
+
+
+def _carried(one: Refused) -> int:
+    """Return the payload of the largest packet that the next link carries, in bytes; 0 where unknown."""
+    headers = _IPV6 if one.sender.startswith("[") else _IPV4
+    return max(0, (one.mtu_bytes or 0) - headers)
+
+
 def _payload(flow: Flow) -> int:
-    return sum(one.payload_bytes for one in too_big(flow))
+    """Return the payload of the refused packets in bytes, at least: each had more than the next link carries."""
+    return sum(max(one.payload_bytes, one.packets * _carried(one)) for one in too_big(flow))
 
 
 def most_resent(flow: Flow) -> bool:
@@ -65,11 +88,13 @@ def explains(flow: Flow) -> list[Finding]:
     routers = too_big(flow)
     if not routers:
         return []
-    payload, least = _payload(flow), routers[0].mtu_bytes
+    least = routers[0].mtu_bytes
+    payload = _payload(flow) if all(map(_has_size, routers)) else None
+    refused = "They" if payload is None else f"The refused {units.exact_bytes(payload)}"
     return [
         Finding(
             code=Code.PATH_MTU,
-            sentence=f"{asked(flow)}. The refused {units.exact_bytes(payload)} had to be sent again.",
+            sentence=f"{asked(flow)}. {refused} had to be sent again.",
             cause="A link or tunnel behind that router has a smaller MTU than the hosts, which learn of it only by "
             "losing packets.",
             remedy=ADVICE,
@@ -77,7 +102,7 @@ def explains(flow: Flow) -> list[Finding]:
             frames=routers[0].frames,
             values={
                 "refused_packets": sum(one.packets for one in routers),
-                "refused_bytes": payload,
+                **({} if payload is None else {"refused_bytes": payload}),
                 **({} if least is None else {"mtu_bytes": least}),
             },
             exactness=Exactness.EXACT,
