@@ -95,6 +95,29 @@ UNANSWERED = "0 > S 0:0(0) win 64240 <mss 1460>\n+1 > S 0:0(0) win 64240 <mss 14
 WAITED = f"{UNANSWERED}\n+2 > S 0:0(0) win 64240 <mss 1460>"
 
 
+def writes_at_leisure(wait_s, lost):
+    """Sixty writes of a program that waits between them, some of which had to be sent again."""
+    lines = [HANDSHAKE]
+    for number in range(60):
+        first = 1 + 1000 * number
+        write = f"> P. {first}:{first + 1000}(1000) ack 1 win 502"
+        lines += [f"+{wait_s} {write}", *([f"+.3 {write}"] if 0 < number <= lost else [])]
+        lines.append(f"+.02 < . 1:1(0) ack {first + 1000} win 502")
+    return "\n".join(lines)
+
+
+# Of 60 writes, 3 are 5 %.
+@pytest.mark.parametrize(("lost", "limited"), [(2, False), (3, True)])
+def test_a_network_that_loses_data_is_not_acquitted(lost, limited):
+    other = {"client": Address("192.0.2.7", 4000), "server": Address("198.51.100.9", 99)}
+    packets = scenario(writes_at_leisure(0.35, lost)) + scenario(writes_at_leisure(0.7, 0), **other)
+    packets.sort(key=lambda packet: packet.time_ns)
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    said = headline.summary(capture, ranking.groups(capture))
+    assert "and waited for their programs" in said
+    assert ("nothing here is limited by the network" not in said) == limited
+
+
 def test_failed_connections_are_no_capture_without_a_need_to_mend():
     well = scenario(HANDSHAKE + TRANSFER)
     lost = scenario(UNANSWERED, client=Address(CLIENT.host, CLIENT.port + 1))

@@ -14,8 +14,10 @@ from bdpcap.diagnosis.natures import DISOWNED, LOSSES, MUTUAL, NO_TCP, OUTAGE, S
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain import place
+from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
+from bdpcap.report.notes import resent_share
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
     KEEP_ALIVE_BYTES,
@@ -142,7 +144,9 @@ def _paced(shown: list[Group]) -> str:
     if any(relayed(group.flow) for group in shown):
         return f"{waited}, or for the path behind a NAT or proxy"
     held = pd.concat([group.flow.summary[_NETWORK] for group in shown])
-    if (held >= NOTABLE_SHARE).any():
+    # What a path loses or refuses takes time from programs, too.
+    lossy = any(resent_share(group.flow) is not None or too_big(group.flow) for group in shown)
+    if lossy or (held >= NOTABLE_SHARE).any():
         return waited
     return f"{waited}; nothing here is limited by the network"
 

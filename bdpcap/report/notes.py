@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["notes"]
+__all__ = ["notes", "resent_share"]
 
 NOTABLE: Final = 0.01
 """Share of overtaken packets from which reordering is worth a line (the ratio of RFC 4737 section 4.1)."""
@@ -115,14 +115,20 @@ def _reordering(flow: Flow) -> str:
     return f"{share_of} arrived out of order{repeated}."
 
 
-def _sent_again(flow: Flow) -> str:
-    """Return a sentence on the bytes that were retransmitted; empty if they were few, or the verdict has them."""
+def resent_share(flow: Flow) -> float | None:
+    """Return the share of retransmissions in what a flow sent; None if they were few, or had no need."""
     summary = flow.summary
-    told = nature(flow) is not None or summary["limit"] == "cwnd"
     share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
     lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
-    if told or share < NOTED_SHARE or lost < FEWEST:
+    return None if share < NOTED_SHARE or lost < FEWEST else share
+
+
+def _sent_again(flow: Flow) -> str:
+    """Return a sentence on the bytes that were retransmitted; empty if they were few, or the verdict has them."""
+    share, summary = resent_share(flow), flow.summary
+    if nature(flow) is not None or summary["limit"] == "cwnd" or share is None:
         return ""
+    lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
     # No later segment shows the loss of a whole flight.
     unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > lost
     hides = unseen and share >= NOTABLE_SHARE
