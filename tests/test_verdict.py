@@ -167,6 +167,36 @@ def test_the_frames_of_packet_loss_are_those_of_a_recovery():
     assert shown["acknowledged"].max() > again.iloc[0]
 
 
+def closing(*, at_receiver):
+    """Flights of ten segments over 20 ms, each acknowledged at once; after the fourth, the window is shut for 1 s."""
+    way, back = (0.02, 0.0001) if at_receiver else (0.0001, 0.02)
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1000>",
+        f"+{back} < S. 0:0(0) ack 1 win 10000 <mss 1000>",
+        f"+{way} > . 1:1(0) ack 1 win 502",
+    ]
+    sent = 1
+    for flight in range(1, 9):
+        for number in range(10):
+            lines.append(f"+{0.0001 if number else way} > . {sent}:{sent + MSS}({MSS}) ack 1 win 502")
+            sent += MSS
+        lines.append(f"+{back} < . 1:1(0) ack {sent} win {0 if flight == 4 else 10000}")
+        if flight == 4:
+            lines.append(f"+1 < . 1:1(0) ack {sent} win 10000")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("at_receiver", [False, True])
+def test_the_frames_of_a_closed_window_have_the_acknowledgment_that_closed_it(at_receiver):
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(closing(at_receiver=at_receiver))))).flow(0)
+    assert flow.summary["vantage"] == ("receiver" if at_receiver else "sender")
+    span = verdict.best_span(flow)
+    assert span.stripe.detail == "zero window"
+    first, last = map(int, re.findall(r"[<>]= (\d+)", span.display_filter))
+    seen = flow.events.set_index("frame").loc[first:last, "kind"].tolist()
+    assert seen.index("zero window") < seen.index("window update")
+
+
 @pytest.mark.parametrize(
     ("rounds", "named"),
     [

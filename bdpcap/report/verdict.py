@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.model import Shown
 from bdpcap.diagnosis.natures import nature
 from bdpcap.explain import gate
@@ -274,10 +275,12 @@ def best_span(flow: Flow) -> Span | None:
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
     first = int(flow._hidden["first_frame"].iloc[longest.first_round])
     last = int(flow._hidden["last_frame"].iloc[longest.last_round])
-    # A pause holds but one frame: it shows after the frames of the last round that has others.
-    if first == last:
+    # A pause holds but one frame: it shows after the frames of the last round that has others. Away from the sender, the
+    # acknowledgment that closed a window was captured in the round before.
+    closed = rwnd.shut(flow.rtts.iloc[[longest.first_round]]).all() and flow.summary["vantage"] != "sender"
+    if first == last or closed:
         before = flow._hidden["first_frame"].iloc[: longest.first_round]
-        first = int(before[before < last].max()) if (before < last).any() else first
+        first = int(before[before < first].max()) if (before < first).any() else first
     kind = nature(flow)
     shown = cause(flow)[0].shown(flow) if kind is None else kind.shown(flow)
     return Span(
