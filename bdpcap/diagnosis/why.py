@@ -63,7 +63,7 @@ def why(flow: Flow) -> Why | None:
     first, *rest = solution.best
     # Nobody asks for 424,190 bytes: an odd number belongs to a share that is measured.
     others = [one for one in rest if one.chosen or one.fitted]
-    exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    exact = " Sum and window agree to the byte." if first.exactness is Exactness.EXACT else ""
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
     if others:
         also = "; or ".join(

@@ -111,7 +111,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1 : 1 + _OTHERS])
     if len(best) > 1 + _OTHERS:
         others += f"; or {units.number(len(best) - 1 - _OTHERS, 'less likely setting')}"
-    exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    exact = " Sum and window agree to the byte." if first.exactness is Exactness.EXACT else ""
     # The arithmetic of a buffer that is the window begins with the same number.
     rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
     fitting = _fitting(first)
