@@ -686,7 +686,9 @@ def test_losses_before_the_capture_may_look_like_pauses():
         first, second, end = (1 + 1000 * (2 * number + at) for at in range(3))
         one, two = (f"< P. {at}:{at + 1000}(1000) ack 101 win 500" for at in (first, second))
         if number % 3 == 2:
-            writes += f"+.2 {two}\n+.001 > . 101:101(0) ack {first} win 502 <sack {second}:{end}>\n+.25 {one}\n"
+            writes += (
+                f"+.2 {two}\n+.001 > . 101:101(0) ack {first} win 502 <sack {second}:{end}>\n+.25 {one}\n"
+            )
         else:
             writes += f"+.2 {one}\n+.001 {two}\n"
         writes += f"+.001 > . 101:101(0) ack {end} win 502\n"
