@@ -54,7 +54,7 @@ def notes(flow: Flow) -> list[str]:
 
 
 def _too_big(flow: Flow) -> str:
-    """Return the sentence on packets too big for the path and what avoids them; empty without them, or if told."""
+    """Return the sentence on packets too big for the path with its remedy; empty without them, or if told."""
     finding = found(flow).of(Code.PATH_MTU)
     return (
         ""

@@ -1,4 +1,4 @@
-"""TLS alerts that end a handshake: their names, and what to do about them."""
+"""TLS alerts that end a handshake: their names, and advice."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ADVICE: Final = (
 """Advice on packets that are too big for the path."""
 
 AVOIDED: Final = "MSS clamping at the router avoids that."
-"""The same as a note on a flow that something else held."""
+"""The remedy in a sentence for a flow that something else held, whose advice is another."""
 
 _IPV4: Final = 40
 """Least bytes of the headers of IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1)."""
