@@ -10,6 +10,7 @@ from dialogues import analysed
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
+from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
 from bdpcap.report import screen
@@ -337,7 +338,7 @@ def test_small_exchanges_are_no_time_of_a_transfer():
             +3.3  > P. 1902:2303(401)  ack 1    win 502
             +.020 < .  1:1(0)          ack 2303 win 512
             """,
-            "2.30 kB in 21 ms at 880 kbit/s; pauses took another 3.3 s.",
+            "2.30 kB in 21 ms; pauses took another 3.3 s.",
         ),
         # The handshake is no time of the data, and a pause is named, however short.
         (
@@ -348,7 +349,7 @@ def test_small_exchanges_are_no_time_of_a_transfer():
             +.120 > P. 1461:2921(1460) ack 101  win 502
             +.020 < .  101:101(0)      ack 2921 win 512
             """,
-            "2.92 kB in 40 ms at 580 kbit/s; pauses took another 120 ms.",
+            "2.92 kB in 40 ms; pauses took another 120 ms.",
         ),
     ],
 )
@@ -542,3 +543,22 @@ def test_a_transfer_that_the_end_of_the_capture_cuts_off_is_no_short_one(last, a
     assert said.startswith("a transfer that the capture cuts off") == cut_off
     assert ("The capture ends within the transfer" in said) == cut_off
     assert flow.remedy.words.startswith("Capture the whole transfer" if cut_off else "Nothing to mend")
+
+
+@pytest.mark.parametrize(("messages", "slow_start"), [(2, False), (1, True)])
+def test_messages_that_leave_at_once_are_no_slow_start(messages, slow_start):
+    """A client sends 102,200 bytes: 35 segments in a flight, and 35 more after an answer; or in flights that double."""
+    lines, sent, heard = [HANDSHAKE], 1, 1
+    flights = [35, 35] if messages == 2 else [10, 20, 40]
+    for number, count in enumerate(flights):
+        if number and messages == 2:
+            lines.append(f"+.001 < P. {heard}:{heard + 100}(100) ack {sent} win 16384")
+            heard += 100
+        for piece in range(count):
+            wait = "+.0001" if piece or number else "+.001"
+            lines.append(f"{wait} > . {sent}:{sent + 1460}(1460) ack {heard} win 502")
+            sent += 1460
+        lines.append(f"+.020 < . {heard}:{heard}(0) ack {sent} win 16384")
+    flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
+    assert flow.summary["payload_bytes"] == 102_200
+    assert natures.SLOW_START.holds(flow) == slow_start

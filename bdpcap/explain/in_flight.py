@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdpcap.explain import gate
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.reached import acknowledged_bytes, lacks
 from bdpcap.words import rates, units
 
@@ -34,6 +35,8 @@ class Transfer:
     """Whether the capture shows how long the data took: it has acknowledgments of them."""
     is_bound: bool
     """Whether more bytes were acknowledged than `moved_bytes`."""
+    is_paced: bool
+    """Whether the bytes are more than an initial window, so that their time depends on acknowledgments."""
 
     def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
         """Return size, time and rate, with the total of another size after the size, and the bursts after the time."""
@@ -42,7 +45,8 @@ class Transfer:
         of = "" if size == whole else f" of {whole}"
         if not self.is_timed:
             return f"{size}{of}"
-        rate = gate.reached_bps(rates.of_bytes(self.moved_bytes, self.in_flight_ns))
+        reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
+        rate = gate.reached_bps(reached) if self.is_paced else None
         at = (
             "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
         )
@@ -53,25 +57,32 @@ def whole(flow: Flow) -> Transfer:
     """Return all data of a flow; acknowledged data that the capture lacks count where their size is known."""
     acknowledged, counts = acknowledged_bytes(flow), flow._counts
     captured = int(flow.summary["payload_bytes"])
+    moved = captured if acknowledged is None else acknowledged
     return Transfer(
-        captured if acknowledged is None else acknowledged,
+        moved,
         int(counts["data_ns"]),
         int(counts["pauses_ns"]),
         int(counts["acked_bytes"]) > 0 and 0 < int(counts["data_ns"]) < units.YEAR_NS,
         lacks(flow) and acknowledged is None,
+        moved > _initial_window_bytes(flow),
     )
+
+
+def _initial_window_bytes(flow: Flow) -> int:
+    return INITIAL_WINDOW * int(flow.summary["mss_bytes"])
 
 
 def within(flow: Flow, rounds: pd.DataFrame) -> Transfer:
     """Return the data that were acknowledged in some rounds of a flow."""
     times = flow._hidden.loc[rounds.index]
     lasting_ns = int((times["length_ns"] - times["empty_ns"]).clip(lower=0).sum())
-    every = whole(flow)
+    every, moved = whole(flow), int(rounds["acked_bytes"].sum())
     return Transfer(
-        int(rounds["acked_bytes"].sum()),
+        moved,
         # A round with the handshake or with the FIN has time without payload.
         min(lasting_ns, every.in_flight_ns),
         0,
         every.is_timed and lasting_ns > 0,
         every.is_bound,
+        moved > _initial_window_bytes(flow),
     )

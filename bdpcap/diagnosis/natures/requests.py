@@ -26,6 +26,8 @@ QUICK_ROUNDS: Final = 2
 
 SLIGHT: Final = 0.1
 """Share of a round trip by which round trips scatter: less is no time of a transfer, and no other part of an exchange."""
+MOST: Final = 2 / 3
+"""Share of the time from which on one side alone is named."""
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -209,8 +211,14 @@ def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str
         return "Nothing to mend on a path: both programs run on one host, and they decide."
     if requests.are_messages(shares):
         return requests.EVENTS
-    if side == "client":
+    if side == "client" and shares.parts["client"] >= MOST:
         return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
+    if side == "client":
+        own, other = (units.share(shares.parts[end]) for end in ("client", "server"))
+        return (
+            f"Nothing to mend on the path: {own} of the time passes at {client}, with its program or its user, "
+            f"and {other} at {server}."
+        )
     taken_ns = shares.parts[side] * shares.lasting_ns
     if taken_ns < NOTICED_NS:
         whose = "" if shares.relayed else " of the server"

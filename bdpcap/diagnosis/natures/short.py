@@ -173,8 +173,17 @@ def _said(flow: Flow) -> str:
     moved = speed(flow)
     if not moved:
         bulk = _bulk(flow)
-        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None else ''}."
-    return f"{moved}{_held(flow)}"
+        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None and not _held_by_path(flow) else ''}."
+    return f"{moved}{_held_by_path(flow) or _held(flow)}"
+
+
+def _held_by_path(flow: Flow) -> str:
+    """Return a sentence on packets that came so late that they were sent again; empty if that took little time."""
+    held_ns = flow.summary["cwnd_share"] * flow.summary["active_ns"]
+    if not _only_needless(flow) or held_ns < _AT_ONCE_NS:
+        return ""
+    again = units.number(int(flow.summary["retransmits"]), "packet")
+    return f" The path held data for longer than their sender waits: {again} sent again had arrived."
 
 
 def _held(flow: Flow) -> str:

@@ -25,19 +25,31 @@ FEWEST_DOUBLINGS: Final = 3
 
 
 def _is_slow_start(flow: Flow) -> bool:
-    """Return whether a transfer took no more round trips than slow start needs from an initial window of ten."""
+    """Return whether a transfer took no more round trips than slow start needs from an initial window of ten.
+
+    The largest message alone must show it: several small ones wait for their peer between them.
+    """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
     if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
         return False
-    least = _doublings(flow)
-    return bool(least >= FEWEST_DOUBLINGS and summary["active_ns"] <= (least + SETUP_ROUNDS) * rtt_ns)
+    if _doublings(flow, _largest_message_bytes(flow)) < FEWEST_DOUBLINGS:
+        return False
+    least = _doublings(flow, int(summary["payload_bytes"]))
+    return bool(summary["active_ns"] <= (least + SETUP_ROUNDS) * rtt_ns)
 
 
-def _doublings(flow: Flow) -> int:
+def _largest_message_bytes(flow: Flow) -> int:
+    """Return the bytes of the flow's largest request or response; all of them unless exchanges carried half."""
+    wrote = flow.exchanges["request_bytes" if flow.is_from_client else "response_bytes"]
+    every = int(flow.summary["payload_bytes"])
+    return int(wrote.max()) if 2 * wrote.sum() >= every else every
+
+
+def _doublings(flow: Flow, sent_bytes: int) -> int:
     """Return the round trips that slow start takes: 10 segments, then 20, 40 and so on (RFC 5681, RFC 6928)."""
     first = INITIAL_WINDOW * max(1, int(flow.summary["mss_bytes"]))
-    return math.ceil(math.log2(1 + float(flow.summary["payload_bytes"]) / first))
+    return math.ceil(math.log2(1 + float(sent_bytes) / first))
 
 
 def _slow_start(flow: Flow) -> str:
@@ -48,7 +60,8 @@ def _slow_start(flow: Flow) -> str:
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (
         f"{moved.words()}, {trips}{pauses(flow)}; "
-        f"slow start from ten segments takes {_doublings(flow)}. Nothing was retransmitted."
+        f"slow start from ten segments takes {_doublings(flow, int(flow.summary['payload_bytes']))}. "
+        "Nothing was retransmitted."
     )
 
 
