@@ -1,4 +1,4 @@
-"""What a flow or a stream retransmitted: its share of all that was sent, and whether most of it had already arrived."""
+"""Retransmissions of a flow or a stream: their share of all that was sent, and whether most of it had already arrived."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ADVICE: Final = (
 def _pieces(flow: Flow) -> tuple[int, int] | None:
     """Return the bytes of a segment that never got through, and of the first piece that did; None without one.
 
-    A second timer had run out. What the capture shows as one packet may be several, if it is larger than the receiver
+    A second timer had run out. A packet in the capture may be several on the wire, if it is larger than the receiver
     allows, or a whole number of pieces.
     """
     if not outage.stalled(flow) or on_one_machine(host(flow.sender), host(flow.receiver)):
