@@ -84,7 +84,7 @@ def test_losses_of_unrelated_hosts_are_those_of_the_path_that_they_share(losses,
         places = [shared_losses.place(flow) for flow in capture if not flow.is_from_client]
         assert places == [f"the path near {CLIENT.host}, which 3 hosts share"] * 3 + [""]
         assert said in " ".join(report.text(capture).split())
-        assert said in html(capture).replace("\N{NO-BREAK SPACE}", " ")
+        assert html(capture).replace("\N{NO-BREAK SPACE}", " ").count(said) == 1
 
 
 def test_packets_that_come_again_to_a_host_that_is_gone_are_no_losses_of_its_path():

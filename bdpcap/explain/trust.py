@@ -118,12 +118,8 @@ def notable(capture: Capture) -> list[str]:
     """Return sentences on a flaw of a hundredth of the frames or more, and on traits that many paths share."""
     least = max(1.0, NOTABLE_SHARE * capture.info.frames)
     flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
-    return [*flaws, *shared(capture)]
-
-
-def shared(capture: Capture) -> list[str]:
-    """Return sentences on a device that sets the MSS of many paths, and on losses that many paths have in common."""
-    return [said for said in (shared_mss.sentence(capture), shared_losses.sentence(capture)) if said]
+    shared = shared_mss.sentence(capture), shared_losses.sentence(capture)
+    return [*flaws, *(said for said in shared if said)]
 
 
 def caveats(capture: Capture) -> list[str]:
