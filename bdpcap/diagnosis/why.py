@@ -11,7 +11,6 @@ from bdpcap.explain.findings import Certainty, Code, found
 from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
-from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -63,8 +62,7 @@ def why(flow: Flow) -> Why | None:
     first, *rest = solution.best
     # Nobody asks for 424,190 bytes: an odd number belongs to a share that is measured.
     others = [one for one in rest if one.chosen or one.fitted]
-    exact = " Sum and window agree to the byte." if first.exactness is Exactness.EXACT else ""
-    sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
+    sentences = [f"{_spelt(first)}{first.agreement}" if _is_option(first) else setting.sentence]
     if others:
         also = "; or ".join(
             f"{_setting(one, first)}{one.arithmetic} ({one.stack})" for one in others[:_OTHERS]

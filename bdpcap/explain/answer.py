@@ -159,6 +159,11 @@ class Answer:
         return not self.fitted and (self.given or is_chosen(self.setting.knob, self.setting.value))
 
     @property
+    def agreement(self) -> str:
+        """A sentence on an exact answer, with a space before it; empty for any other."""
+        return " Sum and window agree to the byte." if self.exactness is Exactness.EXACT else ""
+
+    @property
     def telling(self) -> bool:
         """Whether the answer is evidence for its setting, rather than one of many numbers that fit."""
         return not self.against and (self.given or self.credible)

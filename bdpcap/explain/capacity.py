@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from bdpcap.limits.capacity import INITIAL_WINDOW
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ __all__ = [
     "word",
 ]
 
-INITIAL_WINDOW: Final = 10
-"""Segments that a sender may send at once (RFC 6928). Fewer in flight never show the rate of the path."""
 SUSTAINED_NS: Final = 3e7
 """Nanoseconds over which the core measures the rate that a flow sustained, if the round trip is shorter."""
 AGREE: Final = 1.2

@@ -11,7 +11,16 @@ from bdpcap.errors import ArgumentError
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["ANY_MTU", "ETHERNET_MTU", "INSIDE_MTU", "OUTSIDE_MTU", "Packet", "full_packet", "packet"]
+__all__ = [
+    "ANY_MTU",
+    "ETHERNET_MTU",
+    "INSIDE_MTU",
+    "OUTSIDE_MTU",
+    "Packet",
+    "full_packet",
+    "of_endpoint",
+    "packet",
+]
 
 OUTSIDE_MTU: Final = {
     "ethernet": 38,
@@ -39,6 +48,11 @@ INSIDE_MTU: Final = {
 In this order: RFC 2516 section 4 with the PPP protocol field; RFC 791; RFC 8200; RFC 9293; RFC 7323 section 3.2, padded
 to words; RFC 768; RFC 2784; RFC 7348.
 """
+
+
+def of_endpoint(endpoint: str) -> int:
+    """Return the bytes of the headers of IP and TCP without options, by the IP version of an endpoint's address."""
+    return INSIDE_MTU["ipv6" if endpoint.startswith("[") else "ipv4"] + INSIDE_MTU["tcp"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bdpcap.explain.once import once
 from bdpcap.explain.shared_mss import UNRELATED
+from bdpcap.limits.capacity import INITIAL_WINDOW
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public, network
 
@@ -19,8 +20,6 @@ __all__ = ["place", "sentence"]
 
 LEAST_PACKETS: Final = 20
 """Packets with data of a host from which on it is compared: hardly any lost speak against a common loss; a choice."""
-FLIGHT: Final = 10
-"""Packets of an initial window (RFC 6928): names of the hosts of smaller connections would take long."""
 LEAST_LOST: Final = 2
 """Fewest packets that a host's path lost: a single one may be a probe."""
 LOSES: Final = 0.01
@@ -87,7 +86,8 @@ def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
     if np.count_nonzero(lost) < UNRELATED:
         return sent_to
     sent = rows["payload_bytes"] / np.maximum(rows["mss_bytes"], 1)
-    of_interest = np.flatnonzero(sent + lost >= FLIGHT)
+    # Names of the hosts of smaller connections would take long.
+    of_interest = np.flatnonzero(sent + lost >= INITIAL_WINDOW)
     ends = capture._contents.streams.endpoints(np.stack([of_interest, of_interest ^ 1], axis=1).ravel())
     names = list(map(host, ends))
     for at, sender, receiver in zip(of_interest.tolist(), names[::2], names[1::2], strict=True):

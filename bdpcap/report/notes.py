@@ -119,8 +119,12 @@ def resent_share(flow: Flow) -> float | None:
     """Return the share of retransmissions in what a flow sent; None if they were few, or had no need."""
     summary = flow.summary
     share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
-    lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
-    return None if share < NOTED_SHARE or lost < FEWEST else share
+    return None if share < NOTED_SHARE or _lost(flow) < FEWEST else share
+
+
+def _lost(flow: Flow) -> int:
+    """Return how many retransmissions had a need, as far as the receiver's reports show it."""
+    return int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
 
 
 def _sent_again(flow: Flow) -> str:
@@ -128,9 +132,8 @@ def _sent_again(flow: Flow) -> str:
     share, summary = resent_share(flow), flow.summary
     if nature(flow) is not None or summary["limit"] == "cwnd" or share is None:
         return ""
-    lost = int(summary["retransmits"]) - int(summary["spurious_retransmits"])
     # No later segment shows the loss of a whole flight.
-    unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > lost
+    unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > _lost(flow)
     hides = unseen and share >= NOTABLE_SHARE
     return f"{of_flow(flow)}.{' Flights lost before the capture look like pauses of the program.' if hides else ''}"
 

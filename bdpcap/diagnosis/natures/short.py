@@ -170,11 +170,11 @@ def shown(flow: Flow) -> Shown | None:
 
 
 def _said(flow: Flow) -> str:
-    moved = speed(flow)
+    moved, by_path = speed(flow), _held_by_path(flow)
     if not moved:
         bulk = _bulk(flow)
-        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None and not _held_by_path(flow) else ''}."
-    return f"{moved}{_held_by_path(flow) or _held(flow)}"
+        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None and not by_path else ''}."
+    return f"{moved}{by_path or _held(flow)}"
 
 
 def _held_by_path(flow: Flow) -> str:

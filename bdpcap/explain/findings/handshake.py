@@ -12,6 +12,7 @@ from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.findings.path_mtu import too_big
+from bdpcap.explain.headers import INSIDE_MTU, of_endpoint
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
@@ -22,14 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["explains", "has_default_size"]
 
-_TCP: Final = 20
-"""Bytes of TCP's header without options (RFC 9293 section 3.1)."""
-_IPV4: Final = 20 + _TCP
-"""Bytes of the headers of IPv4 (RFC 791 section 3.1) and TCP without options."""
-_IPV6: Final = 40 + _TCP
-"""Bytes of the headers of IPv6 (RFC 8200 section 3) and TCP without options."""
-_TIMESTAMPS: Final = 12
-"""Bytes of the timestamps option, padded (RFC 7323 appendix A)."""
+_TCP: Final = INSIDE_MTU["tcp"]
+"""Bytes of TCP's header without options."""
+_TIMESTAMPS: Final = INSIDE_MTU["timestamps"]
+"""Bytes of the timestamps option, padded."""
 _DEFAULT: Final = 536
 """MSS over IPv4 for a receiver that offers none (RFC 9293 section 3.7.1)."""
 _OPTIONS: Final = 40
@@ -219,7 +216,7 @@ def _offers_no_more(flow: Flow, full: int) -> bool:
 def _own_size(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on a sender whose own SYN offers no larger segments than it sends."""
     options = _options(flow)
-    headers = _IPV6 if flow.sender.startswith("[") else _IPV4
+    headers = of_endpoint(flow.sender)
     return Finding(
         code=Code.SEGMENT_SIZE,
         sentence=f"Full segments carry {full:,} bytes: the SYN of {host(flow.sender)} itself has MSS {full + options:,}, "
@@ -256,7 +253,7 @@ def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
         return _own_size(flow, announced, full)
     if has_default_size(flow):
         return _default_size(flow, announced, full)
-    headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + _options(flow)
+    headers = of_endpoint(flow.sender) + _options(flow)
     # The options of a segment take at most 40 bytes (RFC 9293 section 3.1).
     room = announced - full <= _OPTIONS - _options(flow)
     return Finding(
@@ -281,11 +278,11 @@ def _segments(flow: Flow) -> Finding | None:
         return _below_announced(flow, announced, full)
     # Without the handshake only the largest payload shows the MSS.
     mss = int(flow.summary["mss_bytes"]) if said else int(flow._counts["largest_bytes"] or 0)
-    headers = _IPV6 if flow.sender.startswith("[") else _IPV4
+    headers = of_endpoint(flow.sender)
     for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):
         mtu = mss + headers + options
         if mtu in _LINKS:
-            version = "IPv6" if headers == _IPV6 else "IPv4"
+            version = "IPv6" if flow.sender.startswith("[") else "IPv4"
             spelt = f"{mss:,} + {headers - _TCP} ({version}) + {_TCP} (TCP)" + (
                 f" + {options}" if options else ""
             )

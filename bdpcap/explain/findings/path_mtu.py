@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.headers import of_endpoint
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
@@ -23,11 +24,6 @@ ADVICE: Final = (
 
 AVOIDED: Final = "MSS clamping at the router avoids that."
 """The remedy in a sentence for a flow that something else held, whose advice is another."""
-
-_IPV4: Final = 40
-"""Least bytes of the headers of IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1)."""
-_IPV6: Final = 60
-"""Least bytes of the headers of IPv6 (RFC 8200 section 3) and TCP."""
 
 _MOST: Final = 1 / 2
 """Share of the retransmitted bytes from which on refused packets are the reason why the sender sent again."""
@@ -57,8 +53,7 @@ def _has_size(one: Refused) -> bool:
 
 def _carried(one: Refused) -> int:
     """Return the payload of the largest packet that the next link carries, in bytes; 0 where unknown."""
-    headers = _IPV6 if one.sender.startswith("[") else _IPV4
-    return max(0, (one.mtu_bytes or 0) - headers)
+    return max(0, (one.mtu_bytes or 0) - of_endpoint(one.sender))
 
 
 def _payload(flow: Flow) -> int:

@@ -111,7 +111,6 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1 : 1 + _OTHERS])
     if len(best) > 1 + _OTHERS:
         others += f"; or {units.number(len(best) - 1 - _OTHERS, 'less likely setting')}"
-    exact = " Sum and window agree to the byte." if first.exactness is Exactness.EXACT else ""
     # The arithmetic of a buffer that is the window begins with the same number.
     rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
     fitting = _fitting(first)
@@ -138,7 +137,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window {_stood(seen)}{arithmetic} ({named}).{exact}{_rose(seen)}",
+        sentence=f"The window {_stood(seen)}{arithmetic} ({named}).{first.agreement}{_rose(seen)}",
         cause=" ".join(cause),
         remedy=(
             f"See whether the receiver has {first.needs}, which is not its kernel's default. "
