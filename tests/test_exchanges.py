@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
@@ -305,6 +305,26 @@ def test_an_acknowledgment_that_the_client_may_delay_ends_no_answer_next_to_it(t
         ]
     table = analysed("\n".join(lines)).exchanges
     assert times(table)[:-1] == [(0, network_ms, client_ms)] * 3
+
+
+def test_turns_of_a_tls_handshake_are_no_requests():
+    # RFC 5246 section 6.2.1: record type 22 is a handshake, 20 a change of the cipher, 23 data.
+    records = {3: 22, 5: 20, 7: 20, 9: 23}
+    lengths = [Asked(request=517), Asked(request=80), *[Asked(request=400)] * 6]
+    packets = scenario(conversation(lengths))
+    for number, content_type in records.items():
+        data = packets[number].data
+        begin = 14 + 20 + (data[14 + 20 + 12] >> 4) * 4
+        record = bytes([content_type, 3, 3])
+        packets[number] = replace(packets[number], data=data[:begin] + record + data[begin + len(record) :])
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    # A client may send its first request with the end of its handshake: it is longer than that alone.
+    assert capture.exchanges["tls_handshake"].tolist() == [True, True, *[False] * 6]
+    found = shares(capture.flow(0))
+    assert (found.count, found.typical.server_ns) == (6, 30 * MS)
+    assert screen.sentences(capture.flow(0))[0].startswith(
+        "6 requests one after the other, typically answered in 50 ms"
+    )
 
 
 def test_a_stream_of_one_direction_has_no_exchanges():

@@ -128,6 +128,11 @@ class Flow(InProcess):
         first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
         return table.iloc[first:end].reset_index(drop=True)
 
+    @cached_property
+    def _requests(self) -> pd.DataFrame:
+        """The exchanges that are no turns of a TLS handshake, with their index in `exchanges`."""
+        return self.exchanges[~self.exchanges["tls_handshake"]]
+
     @property
     def is_from_client(self) -> bool:
         """Whether the client sends the flow's data: the end that sent the SYN.

@@ -82,7 +82,10 @@ class Shares:
     """Median time per exchange, by side."""
     typical: Typical
     bytes_share: float
-    """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
+    """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response.
+
+    TLS handshakes are in neither.
+    """
     held: tuple[Held, Held]
     """Waits of both sides, the longer first."""
     longest_ns: dict[str, int]
@@ -124,25 +127,28 @@ def _held_sides(table: pd.DataFrame) -> tuple[Held, Held]:
 
 
 def shares(flow: Flow) -> Shares | None:
-    """Return the sums over the exchanges of a flow's stream; None where no exchange has known times."""
-    table = flow.exchanges.dropna(subset=["server_ns", "network_ns"])
+    """Return the sums over the requests of a flow's stream; None where no request has known times."""
+    table = flow._requests.dropna(subset=["server_ns", "network_ns"])
     lasting = int(table["duration_ns"].sum())
     if lasting <= 0:
         return None
     taken = {side: int(table[f"{side}_ns"].sum()) for side in ("server", "network")}
     taken["client"] = lasting - sum(taken.values())
     payload = int(np.sum(flow.capture._contents.streams.sides(flow.stream)["payload_bytes"]))
-    exchanged = int(table["request_bytes"].sum() + table["response_bytes"].sum())
+    exchanged, others = (
+        int((each["request_bytes"] + each["response_bytes"]).sum())
+        for each in (table, flow.exchanges[flow.exchanges["tls_handshake"]])
+    )
     return Shares(
         count=len(table),
         lasting_ns=lasting,
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
         typical=_typical(table),
-        bytes_share=exchanged / max(1, payload),
+        bytes_share=exchanged / max(1, payload - others),
         held=_held_sides(table),
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
-        news=_news(flow.exchanges),
+        news=_news(flow._requests),
         sent_on=int(sent_on(flow).sum()),
         relayed=_is_relayed(flow),
     )
@@ -179,7 +185,7 @@ def sent_on(flow: Flow) -> pd.Series[bool]:
     It paused in its request, each time for longer than a round trip, and so sent without an answer to what it had sent. A
     message that needs no answer may come before a request, but hardly more.
     """
-    each = flow.exchanges
+    each = flow._requests
     waiting_ns = each["response_start_ns"] - each["request_end_ns"]
     sent: pd.Series[bool] = (each["request_pauses"] >= _PAUSES) & (each["request_pause_ns"] > waiting_ns)
     return sent
@@ -272,4 +278,4 @@ def _taken(exchanges: pd.DataFrame, rounds: pd.DataFrame) -> dict[str, int]:
 
 def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:
     """Return the `most` exchanges of a flow's stream in which one side took longest, longest first."""
-    return flow.exchanges.dropna(subset=[f"{side}_ns"]).nlargest(most, f"{side}_ns")
+    return flow._requests.dropna(subset=[f"{side}_ns"]).nlargest(most, f"{side}_ns")

@@ -140,7 +140,7 @@ def _sent_again(flow: Flow) -> str:
 
 def _first_byte(flow: Flow) -> str:
     """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it."""
-    exchanges = flow.exchanges
+    exchanges = flow._requests
     if exchanges.empty or nature(flow) in (*MUTUAL, TIMER) or exchanges["server"].iloc[0] != flow.sender:
         return ""
     first = exchanges.iloc[0]

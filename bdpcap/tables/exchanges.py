@@ -42,6 +42,14 @@ DIRECTIONS: Final = ("sender", "receiver")
 _SHORTEST: Final = 3 / 4
 """Share of the minimum round trip before which no reply comes; it allows for jitter in a minimum of few samples."""
 
+_CHANGE_CIPHER, _HANDSHAKE = 20, 22
+"""Content types of TLS records: a change of the cipher, and messages of a handshake (RFC 5246 section 6.2.1)."""
+_FINISHED_BYTES: Final = 80
+"""Most bytes of a client's last flight of a TLS handshake without a request.
+
+A change of the cipher takes 6, and a Finished message with SHA-384 takes 74 (RFC 8446 sections 4.4.4, 5.2 and 5.3).
+"""
+
 
 def exchanges(
     turns: Mapping[str, NDArray[Any]],
@@ -104,6 +112,7 @@ def exchanges(
             "response_start_ns": respond,
             "response_end_ns": responded,
             "response_bytes": turns["bytes"][answer],
+            "tls_handshake": _is_handshake(turns["tls_record"][ask], turns["bytes"][ask]),
             "first_frame": turns["first_frame"][ask].astype(np.int64),
             "last_frame": turns["last_frame"][answer].astype(np.int64),
             "duration_ns": end - begin,
@@ -118,6 +127,16 @@ def exchanges(
             "response_held_ns": turns["held_ns"][answer],
         },
     )
+
+
+def _is_handshake(record: NDArray[np.uint8], request_bytes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each request whether it is a client's part of a TLS handshake.
+
+    A client may send its first request with its last flight, which begins with a change of the cipher.
+    """
+    alone = (record == _CHANGE_CIPHER) & (request_bytes <= _FINISHED_BYTES)
+    found: NDArray[np.bool_] = (record == _HANDSHAKE) | alone
+    return found
 
 
 def _last(

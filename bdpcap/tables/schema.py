@@ -222,6 +222,7 @@ EXCHANGES: Final[dict[str, Column]] = {
     "response_start_ns": Column("int64", "first payload of the response passes the tap"),
     "response_end_ns": Column("int64", "last payload of the response, sent again or not"),
     "response_bytes": Column("int64", "payload of the response, each byte counted once"),
+    "tls_handshake": Column("bool", "a turn of a TLS handshake, so no request of the program"),
     "first_frame": Column("int64", "frame.number where the request begins"),
     "last_frame": Column("int64", "frame.number where the response ends"),
     "duration_ns": Column("int64", "to the start of the next request; of the last, to the response's end"),

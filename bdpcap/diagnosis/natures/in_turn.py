@@ -39,13 +39,13 @@ def _greeted(flow: Flow) -> bool:
     if flow.capture.info.left_out.get("rows"):
         return False
     sides = flow.capture._contents.streams.sides(flow.stream)
-    server = sides["sender"].index(str(flow.exchanges["server"].iloc[0]))
-    return bool(sides["payload_bytes"][server] > flow.exchanges["response_bytes"].sum())
+    server = sides["sender"].index(str(flow._requests["server"].iloc[0]))
+    return bool(sides["payload_bytes"][server] > flow._requests["response_bytes"].sum())
 
 
 def _are_short(flow: Flow) -> bool:
     """Return whether most messages are short: one that asks for a large answer is a request."""
-    each = flow.exchanges
+    each = flow._requests
     usual = (each["request_bytes"] + each["response_bytes"]).median()
     return bool(usual < initial_window_bytes(flow))
 
@@ -81,7 +81,7 @@ def _advice(flow: Flow) -> tuple[str, str]:
 
 def _shown(flow: Flow) -> Shown | None:
     """Return the frames of the exchange in which the server took longest."""
-    return exchange(flow, flow.exchanges["server_ns"])
+    return exchange(flow, flow._requests["server_ns"])
 
 
 NATURE: Final = Nature("messages in turn", _is_unclear, _in_turn, _advice, _shown)

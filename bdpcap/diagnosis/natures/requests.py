@@ -33,19 +33,22 @@ FEWEST: Final = 10
 
 
 def _asks(flow: Flow) -> bool:
-    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
+    """Return whether a stream is requests one after the other that fill no path.
 
-    A stream of which one exchange has most bytes is that transfer, from an initial window on.
+    They are small, or done in two round trips, or the client takes most of their time. A stream of which one exchange
+    has most bytes is that transfer, from an initial window on.
     """
     # Exchanges that end within a tick of the capture's clock show no time.
-    if requests.limited(flow) is None or flow.exchanges["duration_ns"].median() <= 0:
+    shares = requests.limited(flow)
+    if shares is None or flow._requests["duration_ns"].median() <= 0:
         return False
-    each = flow.exchanges
+    each = flow._requests
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
     if each_bytes.max() > max(each_bytes.sum() / 2, initial_window_bytes(flow)):
         return False
     quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
-    return bool(quick or each_bytes.mean() < initial_window_bytes(flow))
+    small = each_bytes.mean() < initial_window_bytes(flow)
+    return bool(quick or small or shares.parts["client"] >= MOST)
 
 
 def _are_messages(flow: Flow) -> bool:
@@ -74,7 +77,7 @@ def _requests(flow: Flow) -> str:
 
 def named(flow: Flow) -> tuple[str, str]:
     """Return the server and the client of a flow's stream in words."""
-    first = flow.exchanges.iloc[0]
+    first = flow._requests.iloc[0]
     return both(str(first["server"]), str(first["client"]))
 
 
@@ -114,7 +117,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
 
 def _began(flow: Flow, server_ns: int) -> str:
     """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    began_ns = (flow.exchanges["response_start_ns"] - flow.exchanges["request_end_ns"]).median()
+    began_ns = (flow._requests["response_start_ns"] - flow._requests["request_end_ns"]).median()
     return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
 
 
@@ -127,7 +130,7 @@ def _longest(flow: Flow, shares: Shares) -> str:
 def _sum(flow: Flow, shares: Shares) -> str:
     """Return a sentence on the side that took most of the time, and on a single wait that is half of it."""
     side, part = next(iter(shares.parts.items()))
-    longest = flow.exchanges[f"{side}_ns"].max()
+    longest = flow._requests[f"{side}_ns"].max()
     once = pd.notna(longest) and longest >= part * shares.lasting_ns / 2
     wait = f", {units.duration(longest)} of it at once" if once else ""
     who = {
@@ -145,13 +148,13 @@ def _sum(flow: Flow, shares: Shares) -> str:
 def _slow_answer(flow: Flow) -> str:
     """Return a sentence on the answer that let its request wait for longest; empty if nobody notices that."""
     # Data that the server sends later may be no part of the answer.
-    waited_ns = (flow.exchanges["response_start_ns"] - flow.exchanges["request_end_ns"]).max()
+    waited_ns = (flow._requests["response_start_ns"] - flow._requests["request_end_ns"]).max()
     return f" The longest answer began after {units.duration(waited_ns)}." if waited_ns >= NOTICED_NS else ""
 
 
 def _long_pause(flow: Flow) -> str:
     """Return a sentence on the client's longest time from an answer to its next request; empty if nobody notices that."""
-    each = flow.exchanges
+    each = flow._requests
     between = (each["request_start_ns"].shift(-1) - each["response_end_ns"]).dropna()
     longest_ns = 0 if between.empty else int(between.max())
     return (
@@ -188,7 +191,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     if shares is None:
         return "", ""
     side = _side(flow, shares)
-    first = flow.exchanges.iloc[0]
+    first = flow._requests.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
     if sides := requests.held_sides(shares):
         ends = dict(zip(("server", "client"), named(flow), strict=True))
@@ -232,7 +235,7 @@ def _shown(flow: Flow) -> Shown | None:
     shares = requests.told(flow)
     if shares is None:
         return None
-    each = flow.exchanges
+    each = flow._requests
     if sides := requests.held_sides(shares):
         return exchange(flow, each[f"{'request' if sides[0].by == 'client' else 'response'}_held_ns"])
     if sent_again(flow):

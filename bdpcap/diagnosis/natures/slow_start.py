@@ -55,7 +55,7 @@ def _doublings(flow: Flow, sent_bytes: int) -> int:
 def _slow_start(flow: Flow) -> str:
     rtt_ns, moved = flow.summary["rtt_min_ns"], in_flight.whole(flow)
     # Each request takes a round trip, whatever it fetches.
-    asked = len(flow.exchanges)
+    asked = len(flow._requests)
     several = f" for {units.number(asked, 'request')}" if asked > 1 else ""
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (

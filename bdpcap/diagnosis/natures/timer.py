@@ -24,13 +24,13 @@ SPREAD: Final = 0.1
 
 def _intervals_ns(flow: Flow) -> pd.Series[float]:
     """Return the times from one exchange of a stream to the next, in ns."""
-    return flow.exchanges["request_start_ns"].diff().dropna()
+    return flow._requests["request_start_ns"].diff().dropna()
 
 
 def _is_timer(flow: Flow) -> bool:
     if flow.summary["limit"] != "app" or not flow.capture._contents.has_exchanges:
         return False
-    each = flow.exchanges
+    each = flow._requests
     if len(each) <= FEWEST:
         return False
     small = each[["request_bytes", "response_bytes"]].to_numpy().max() < initial_window_bytes(flow)
@@ -41,7 +41,7 @@ def _is_timer(flow: Flow) -> bool:
 
 
 def _every(flow: Flow) -> str:
-    number = units.number(len(flow.exchanges), "small message")
+    number = units.number(len(flow._requests), "small message")
     usual = units.duration(_intervals_ns(flow).median())
     more = f" {said}" if (said := again.said(flow)) else ""
     return f"{number} with an answer each, one every {usual}: a program's timer, such as a keep-alive.{more}"

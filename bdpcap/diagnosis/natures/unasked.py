@@ -30,7 +30,7 @@ def _pauses(flow: Flow) -> pd.DataFrame:
 
 def _unasked_ns(flow: Flow) -> NDArray[np.int64]:
     """Return for each of `_pauses` the time after the last answer, with no request since then."""
-    each, pauses = flow.exchanges, _pauses(flow)
+    each, pauses = flow._requests, _pauses(flow)
     start_ns, end_ns = (pauses[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     asked_ns = each["request_start_ns"].to_numpy(np.int64)
     answered_ns = each["response_end_ns"].to_numpy(np.int64)
@@ -46,7 +46,7 @@ def _is_unasked(flow: Flow) -> bool:
     if flow.summary["limit"] != "app" or flow.is_from_client or not flow.capture._contents.has_exchanges:
         return False
     pauses = _pauses(flow)
-    if len(flow.exchanges) < FEWEST or pauses.empty:
+    if len(flow._requests) < FEWEST or pauses.empty:
         return False
     small = flow.rtts["acked_bytes"].sum() / len(flow.rtts) < initial_window_bytes(flow)
     paused_ns, unasked_ns = int((pauses["end_ns"] - pauses["start_ns"]).sum()), _unasked_ns(flow)
@@ -55,7 +55,7 @@ def _is_unasked(flow: Flow) -> bool:
 
 def _said(flow: Flow) -> str:
     longest = units.duration(int(_unasked_ns(flow).max()))
-    number = units.number(len(flow.exchanges), "request")
+    number = units.number(len(flow._requests), "request")
     return f"It answered {number}, and also sent unasked: {longest} after an answer, at the longest."
 
 

@@ -112,7 +112,7 @@ def advice(found: Shares, side: str) -> str:
 
 def told(flow: Flow) -> Shares | None:
     """Return the shares of a stream of requests with responses, whose flows wait for most of their life; else None."""
-    if not flow.capture._contents.has_exchanges or len(flow.exchanges) < FEWEST:
+    if not flow.capture._contents.has_exchanges or len(flow._requests) < FEWEST:
         return None
     flows = flow.capture.flows[flow.capture.flows["stream"] == flow.stream]
     waiting = flows["idle_share"] + (1 - flows["idle_share"]) * flows["app_share"]

@@ -3,8 +3,8 @@
 
 use super::option_list::{kind, split_value};
 
-/// What only a few segments show, in one word: the layout of a SYN, the cookie of iperf3, or a TLS alert. It is 0 in all
-/// others.
+/// What only a few segments show, in one word: the layout of a SYN, the cookie of iperf3, or the
+/// beginning of a TLS record. It is 0 in all others.
 ///
 /// The order and the padding of a SYN's options differ between TCP stacks. The lowest bits hold [`Marks::OPTIONS`] codes
 /// of four bits, each for an option or for a run of no operations; [`Marks::CODES`] has their letters. The number of
@@ -35,6 +35,12 @@ impl Marks {
     const IPERF3_COOKIE: u64 = 1 << 60;
     /// The payload is a fatal TLS alert in clear text; the lowest byte is its description.
     const TLS_ALERT: u64 = 1 << 61;
+    /// The payload begins with a TLS record of a handshake; the lowest byte is its content type.
+    const TLS_HANDSHAKE: u64 = 1 << 62;
+    /// A change of the cipher, as a content type (RFC 5246 section 6.2.1).
+    const CHANGE_CIPHER: u8 = 20;
+    /// Messages of a handshake, as a content type (RFC 5246 section 6.2.1).
+    const HANDSHAKE: u8 = 22;
 
     /// Length of iperf3's cookie in bytes, with the NUL that ends it (iperf3's `COOKIE_SIZE`).
     const COOKIE_BYTES: u32 = 37;
@@ -76,18 +82,24 @@ impl Marks {
         Self(word)
     }
 
-    /// Returns whether a payload of so many bytes may have a mark.
+    /// Returns whether a payload of so many bytes, of which these are captured, may have a mark.
     #[inline(always)] // for every segment
-    pub(super) const fn may_mark(payload_bytes: u32) -> bool {
-        payload_bytes == Self::COOKIE_BYTES || payload_bytes == Self::ALERT_BYTES
+    pub(super) fn may_mark(payload_bytes: u32, captured: &[u8]) -> bool {
+        payload_bytes == Self::COOKIE_BYTES
+            || payload_bytes == Self::ALERT_BYTES
+            || matches!(captured, [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..])
     }
 
     /// Returns the mark of a payload of so many bytes, of which these are captured.
     pub(super) fn of_payload(payload_bytes: u32, captured: &[u8]) -> Self {
-        if payload_bytes == Self::ALERT_BYTES {
-            Self::of_alert(captured)
-        } else {
-            Self::of_cookie(captured)
+        match captured {
+            // SSL 3 to TLS 1.3 have the versions 3.0 to 3.4.
+            [kind @ (Self::CHANGE_CIPHER | Self::HANDSHAKE), 3, 0..=4, ..] => {
+                Self(Self::TLS_HANDSHAKE | u64::from(*kind))
+            }
+            _ if payload_bytes == Self::ALERT_BYTES => Self::of_alert(captured),
+            _ if payload_bytes == Self::COOKIE_BYTES => Self::of_cookie(captured),
+            _ => Self(0),
         }
     }
 
@@ -119,6 +131,17 @@ impl Marks {
     #[must_use]
     pub const fn is_iperf3_cookie(self) -> bool {
         self.0 & Self::IPERF3_COOKIE != 0
+    }
+
+    /// Returns the content type of the TLS record of a handshake that the payload begins with; `None` where there is none.
+    #[must_use]
+    #[inline(always)] // for every segment with payload
+    pub const fn tls_handshake(self) -> Option<u8> {
+        if self.0 & Self::TLS_HANDSHAKE == 0 {
+            None
+        } else {
+            Some(self.0.to_le_bytes()[0])
+        }
     }
 
     /// Returns the description of the fatal TLS alert that the payload is; `None` where it is none.
@@ -239,7 +262,7 @@ mod tests {
         assert_eq!(Marks::of_payload(7, &alert).tls_alert(), Some(70));
         // A capture that cut the record does not show it, and a longer one is encrypted.
         assert_eq!(Marks::of_payload(7, &alert[..6]), Marks::default());
-        assert!(!Marks::may_mark(8));
+        assert!(!Marks::may_mark(8, &[21, 3, 1, 0, 3, 2, 70, 0]));
         // Other content, SSL 2, another length, a warning, and the end of a connection.
         for (at, byte) in [(0, 23), (1, 2), (4, 3), (5, 1), (6, 0)] {
             let mut other = alert;
@@ -248,11 +271,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_record_of_a_handshake_is_recognised() {
+        // RFC 5246 section 6.2.1: content type 22 is a handshake, 20 a change of the cipher; 23 is data.
+        for (begin, kind) in [
+            (&[22, 3, 1, 2, 0][..], Some(22)),
+            (&[20, 3, 3, 0, 1, 1], Some(20)),
+            (&[23, 3, 3, 0, 1], None),
+            (&[22, 2, 1], None),
+            (&[22, 3, 5], None),
+            (&[22, 3], None), // the snaplen cut the record
+        ] {
+            assert_eq!(Marks::of_payload(500, begin).tls_handshake(), kind);
+            assert!(kind.is_none() || Marks::may_mark(500, begin));
+        }
+    }
+
     proptest! {
         #[test]
         fn any_payload_has_at_most_one_mark(length: u32, captured in prop::collection::vec(any::<u8>(), 0..44)) {
             let marks = Marks::of_payload(length, &captured);
-            prop_assert!(!marks.is_iperf3_cookie() || marks.tls_alert().is_none());
+            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some()];
+            prop_assert!(kinds.iter().filter(|is| **is).count() <= 1);
+            prop_assert!(marks == Marks::default() || Marks::may_mark(length, &captured));
         }
 
         #[test]

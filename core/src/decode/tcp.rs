@@ -106,12 +106,17 @@ impl<'a> Tcp<'a> {
         Flags(self.fixed[13])
     }
 
-    /// Is this a SYN, or has the payload the length of one with a mark?
+    /// Is this a SYN, or has the payload the length or the beginning of one with a mark?
     fn may_have_marks(&self) -> bool {
-        self.flags().has(Flags::SYN) || Marks::may_mark(self.payload_bytes)
+        self.flags().has(Flags::SYN) || Marks::may_mark(self.payload_bytes, self.payload())
     }
 
-    /// Returns the marks of a SYN, or of a payload that has the length of one with a mark.
+    /// Returns what was captured of the payload, with padding.
+    fn payload(&self) -> &[u8] {
+        (self.rest.get(usize::from(self.options_bytes)..)).unwrap_or_default()
+    }
+
+    /// Returns the marks of a SYN, or of a payload that may have one.
     #[cold]
     #[inline(never)]
     fn marks(&self) -> Marks {
@@ -124,8 +129,7 @@ impl<'a> Tcp<'a> {
                 self.payload_bytes > 0,
             )
         } else {
-            let payload = self.rest.get(usize::from(self.options_bytes)..);
-            Marks::of_payload(self.payload_bytes, payload.unwrap_or_default())
+            Marks::of_payload(self.payload_bytes, self.payload())
         }
     }
 }

@@ -19,6 +19,8 @@ row! {
         pub overlapping: u8,
         /// 1 where the capture lacks bytes of the turn, or of whole turns within it; else 0.
         pub unseen: u8,
+        /// Content type of the TLS record of a handshake that the turn begins with; 0 where there is none.
+        pub tls_record: u8,
         /// Time of the first new payload at the tap, in ns since the epoch.
         pub start_ns: i64,
         /// Time of the last new payload at the tap, in ns since the epoch.
@@ -251,6 +253,7 @@ impl Turns {
             direction,
             overlapping: 0,
             unseen: 0,
+            tls_record: 0,
             start_ns: time_ns,
             end_ns: time_ns,
             retransmitted_ns: NULL,
@@ -264,6 +267,16 @@ impl Turns {
             last_frame: at.frame,
         });
         before
+    }
+
+    /// Notes that the payload at this frame begins with a TLS record of a handshake, of this content type.
+    #[cold]
+    pub fn begins_with(&mut self, tls_record: u8, at: At) {
+        if let Some(turn) = &mut self.turn
+            && turn.first_frame == at.frame
+        {
+            turn.tls_record = tls_record;
+        }
     }
 
     /// Notes retransmitted payload of `direction`.
@@ -439,6 +452,18 @@ mod tests {
         turns.all_acknowledged(0, at(MS));
         let part = turns.sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(9_000 * MS));
         assert!(part.is_none());
+    }
+
+    #[test]
+    fn a_turn_has_the_record_that_it_begins_with() {
+        let mut turns = Turns::default();
+        turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(1));
+        turns.begins_with(22, at(1));
+        turns.sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(2));
+        turns.begins_with(20, at(2)); // a record within the turn
+        let request = turns.sent(SERVER, (10, MSS), true, || (Some(0), 0), at(3));
+        assert_eq!(request.map(|turn| turn.tls_record), Some(22));
+        assert_eq!(turns.finish().map(|turn| turn.tls_record), Some(0));
     }
 
     #[test]
