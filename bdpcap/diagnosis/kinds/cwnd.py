@@ -45,6 +45,14 @@ def _brief(flow: Flow, own: pd.DataFrame) -> str:
     )
 
 
+def _needless(flow: Flow, _: pd.DataFrame) -> str:
+    summary = flow.summary
+    again, arrived = (int(summary[name]) for name in ("retransmits", "spurious_retransmits"))
+    most = "all" if arrived >= again else f"{units.count(arrived)} of"
+    packets = units.number(again, "packet")
+    return f"{most} {packets} sent again had arrived, since the path held them or their acknowledgments"
+
+
 def _repaired(flow: Flow) -> Shown | None:
     """Return the frames of the recovery with most retransmissions, and of the round before, in which data were lost."""
     rtts = flow.rtts
@@ -187,6 +195,14 @@ LIMIT: Final = Limit(
             _loses,
             PHASES["brief losses"].advice,
             _without_waits,
+            _repaired,
+        ),
+        "needless": Cause(
+            "Retransmissions of data that had arrived held the sender back",
+            _needless,
+            places.path,
+            PHASES["needless"].advice,
+            with_change("without such delays"),
             _repaired,
         ),
         "avoidance": _GROWTH,

@@ -69,8 +69,12 @@ PHASES: Final = {
     "too big": Phase("the repair of packets too big for the path", path_mtu.ADVICE),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
     "brief losses": Phase("growth after losses of a short time", "Find where packets are lost or delayed."),
+    "needless": Phase(
+        "retransmissions of data that had arrived",
+        "Find where the delay jumps, as in the power saving of Wi-Fi, or where packets overtake others.",
+    ),
 }
-"""Phase by detail of the limit ``cwnd``, of an outage in spite of acknowledgments, and of losses of a short time."""
+"""Phase by detail of the limit ``cwnd``. Acknowledgments, losses and copies divide some details further."""
 
 _REPAIRS: Final = ("cwnd-recovery", "cwnd-regrowth")
 """Rules of rounds in which a loss is repaired, or its reduction of the congestion window regained."""
@@ -85,6 +89,11 @@ def lost(flow: Flow) -> bool:
     return bool(summary["retransmitted_bytes"] and summary["spurious_retransmits"] < summary["retransmits"])
 
 
+def _mostly_needless(flow: Flow) -> bool:
+    """Return whether most packets that were sent again had arrived: the path held them, or their acknowledgments."""
+    return bool(2 * flow.summary["spurious_retransmits"] > flow.summary["retransmits"])
+
+
 def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     """Return the phase of most of the time in rounds under congestion control, by its name in `PHASES`."""
     lasting = (held["end_ns"] - held["start_ns"]).groupby(held["detail"]).sum()
@@ -96,6 +105,8 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
         return "too big"
     if most not in ("avoidance", "recovery"):
         return most
+    if most == "recovery" and _mostly_needless(flow):
+        return "needless"
     if not lost(flow):
         return "avoidance"
     return "recovery" if _by_losses(flow, held) else "brief losses"
@@ -127,8 +138,16 @@ def _again(flow: Flow) -> str:
     if not retransmitted:
         return "Nothing was lost."
     share = units.percent(of_sent(retransmitted, payload))
-    arrived = "" if lost(flow) else "; all of it had arrived"
+    arrived = f"; {_arrived(flow)}" if _mostly_needless(flow) else ""
     return f"The sender retransmitted {units.exact_bytes(retransmitted)}, {share} of the bytes sent{arrived}."
+
+
+def _arrived(flow: Flow) -> str:
+    """Return in words how many retransmitted packets had arrived."""
+    if not lost(flow):
+        return "all of it had arrived"
+    again = units.number(int(flow.summary["retransmits"]), "packet")
+    return f"{units.count(flow.summary['spurious_retransmits'])} of {again} had arrived"
 
 
 def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
@@ -145,7 +164,7 @@ def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
         return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
     if most == "outage":
         return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
-    if most in ("recovery", "brief losses", "ignored", "too big"):
+    if most in ("recovery", "brief losses", "needless", "ignored", "too big"):
         return _again(flow)
     said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
     return f"{_again(flow)} Of {total} rounds congestion control limited {rounds.sum()}: {said}."
