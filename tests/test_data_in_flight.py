@@ -127,3 +127,31 @@ def test_no_round_is_in_flight_for_longer_than_its_flow():
     every = in_flight.within(flow, flow.rtts)
     assert every.in_flight_ns <= in_flight.whole(flow).in_flight_ns
     assert in_flight.within(flow, pd.DataFrame(columns=flow.rtts.columns)).words() == "0 B"
+
+
+def joined(gap_ms):
+    """A capture next to the client, 20 ms from the server, that begins within the connection: bursts with such gaps."""
+    lines = [
+        "0    > P. 1:201(200)   ack 1 win 502",
+        ".020 < .  1:1(0)       ack 201 win 512",
+        ".021 > P. 201:401(200) ack 1 win 502",
+        ".041 < .  1:1(0)       ack 401 win 512",
+    ]
+    at, end = 45, 1
+    for _ in range(20):
+        for _ in range(4):
+            lines.append(f"{at / 1000:.4f} < . {end}:{end + 1460}(1460) ack 401 win 512")
+            end += 1460
+        lines.append(f"{at / 1000 + 0.0001:.4f} > . 401:401(0) ack {end} win 502")
+        at += gap_ms
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("gap_ms", "pauses_ms"), [(10, 0), (50, 19 * 30)])
+def test_next_to_the_receiver_gaps_below_a_round_trip_are_no_pauses(gap_ms, pauses_ms):
+    # No handshake and no timestamps show the way to the server: the acknowledgment of the request does.
+    flow = analysed(joined(gap_ms)).flow(0, str(SERVER))
+    assert flow.summary["vantage"] == "receiver"
+    assert flow.summary["rtt_min_ns"] == pytest.approx(20 * MS, abs=MS)
+    # Beside these pauses the server took some time to answer: less than a round trip.
+    assert in_flight.whole(flow).pauses_ns == pytest.approx(pauses_ms * MS, abs=20 * MS)

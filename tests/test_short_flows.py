@@ -562,3 +562,6 @@ def test_messages_that_leave_at_once_are_no_slow_start(messages, slow_start):
     flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
     assert flow.summary["payload_bytes"] == 102_200
     assert natures.SLOW_START.holds(flow) == slow_start
+    # Without its handshake, the connection may be an old one.
+    joined = analysed("\n".join([".001 > . 1:1(0) ack 1 win 502", *lines[1:]])).flow(0, str(CLIENT))
+    assert not natures.SLOW_START.holds(joined)

@@ -31,7 +31,8 @@ def _is_slow_start(flow: Flow) -> bool:
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
-    if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
+    # A connection that began before the capture may have left slow start long ago.
+    if not flow._counts["handshake"] or pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
         return False
     if _doublings(flow, _largest_message_bytes(flow)) < FEWEST_DOUBLINGS:
         return False

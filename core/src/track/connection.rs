@@ -171,6 +171,9 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Shortest delay of an acknowledgment, ns: Linux delays by 40 ms or more (`TCP_DELACK_MIN`), less a tick of 10 ms.
+    const DELAYED_ACK_NS: i64 = 30_000_000;
+
     /// MSS in bytes where the capture shows none: a full packet on Ethernet with timestamps.
     pub const DEFAULT_MSS: i64 = 1448;
     /// The MSS of a receiver that announces none, in bytes: RFC 9293 section 3.7.1, over IPv4.
@@ -465,12 +468,15 @@ impl Connection {
             if other.has_payload {
                 other.flow.tap_to_sender.add_other_rtt(effect.rtt_ns);
             }
-            let half = &self.halves[to];
+            let flow = &self.halves[to].flow;
+            let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();
             // Every second full-sized segment is acknowledged without delay (RFC 9293 section 3.8.6.3).
-            let flow = &half.flow;
-            if effect.acked_bytes >= 2 * flow.mss() {
-                let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();
+            let two_segments = effect.acked_bytes >= 2 * flow.mss();
+            if two_segments {
                 self.turns.set_rtt(to as u8, rtt_ns);
+            }
+            if two_segments || rtt_ns < Self::DELAYED_ACK_NS {
+                self.halves[1 - to].flow.add_prompt_rtt(rtt_ns);
             }
         }
         if self.wants_events && (observed.pure_ack || self.halves[to].has_payload) {

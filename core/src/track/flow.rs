@@ -332,6 +332,13 @@ impl Flow {
         }
     }
 
+    /// Adds a round trip from the tap to the sender that data of the other direction measured, ns.
+    pub fn add_prompt_rtt(&mut self, rtt_ns: i64) {
+        if !self.tap_to_sender.is_measured_by_handshake() {
+            self.measure_tap_to_sender(|tap_to_sender| tap_to_sender.add_prompt_rtt(rtt_ns));
+        }
+    }
+
     /// Advances the flow's time to `at` and delivers the acknowledgments that have reached the sender by then. `tsecr`
     /// is the TSecr of a segment of the sender that passes the tap now.
     #[inline]

@@ -600,6 +600,9 @@ impl Rounds {
     /// the path, and the times at which the sender could send are unknown. Bytes and segments stay counted.
     pub fn discard_timing(&mut self) {
         self.set_rtt_min(NULL);
+        if self.empty_since_ns != NULL {
+            self.awaiting_since_ns = NULL; // nothing is awaited with nothing in flight
+        }
         (self.empty_since_ns, self.empty_zero_ns) = (NULL, 0);
         self.data_time
             .forget_pauses(self.current.row.start_ns, self.clock_ns);

@@ -30,7 +30,7 @@ impl InTransit {
 ///
 /// The handshake measures the delay from SYN-ACK to ACK, or from SYN to SYN-ACK where the server sends. Timestamps
 /// measure it from an acknowledgment to the first segment that echoes its TSval (RFC 7323 section 3; as pping
-/// measures). They follow a queue between sender and tap.
+/// measures). They follow a queue between sender and tap. Without both, data of the other direction measure it.
 ///
 /// Unknown times are [`NULL`].
 #[derive(Debug)]
@@ -52,6 +52,9 @@ pub struct TapToSender {
     sooner_max_ns: i64,
     /// Minimum round trip that data of the other direction measured, ns.
     other_rtt_ns: i64,
+    /// Minimum round trip from the tap to the sender that such data measured, by acknowledgments that were not delayed, ns.
+    /// It is [`NULL`] with a handshake, and with timestamps.
+    prompt_rtt_ns: i64,
     /// Minimum round trip from the tap to the receiver, ns.
     receiver_rtt_ns: i64,
     /// Minimum delay measured by timestamps, ns.
@@ -112,6 +115,7 @@ impl Default for TapToSender {
             sooner: 0,
             sooner_max_ns: NULL,
             other_rtt_ns: NULL,
+            prompt_rtt_ns: NULL,
             receiver_rtt_ns: NULL,
             measured_min_ns: NULL,
             delivered_ns: NULL,
@@ -189,10 +193,29 @@ impl TapToSender {
         }
     }
 
+    /// Adds a round trip from the tap to the sender, ns, that data of the other direction measured by an acknowledgment that
+    /// was not delayed. Without a handshake and timestamps, nothing else shows the delay. Returns true if it is the
+    /// smallest so far.
+    pub fn add_prompt_rtt(&mut self, rtt_ns: i64) -> bool {
+        let first = self.prompt_rtt_ns == NULL;
+        let is_smallest = self.handshake_ns == NULL
+            && self.last_tsval.is_none()
+            && (first || rtt_ns < self.prompt_rtt_ns);
+        if is_smallest {
+            self.prompt_rtt_ns = rtt_ns;
+            self.place_tap();
+        }
+        is_smallest
+    }
+
     /// Decides whether the tap is at the sender, once the round trips to both ends are known.
     fn place_tap(&mut self) {
         let sender = known(self.handshake_ns).or(known(self.measured_min_ns));
-        let (Some(sender), Some(receiver)) = (sender, known(self.receiver_rtt_ns)) else {
+        let Some(receiver) = known(self.receiver_rtt_ns) else {
+            return;
+        };
+        let Some(sender) = sender else {
+            self.at_sender = self.is_at_receiver(receiver).then_some(false);
             return;
         };
         let total = sender.saturating_add(receiver);
@@ -200,6 +223,17 @@ impl TapToSender {
         let near = (sender as f64) < Self::AT_SENDER_SHARE * total as f64
             || (sender < Self::SAME_HOST_NS && sender < receiver);
         self.at_sender = Some(near || total < Self::UNPLACEABLE_RTT_NS);
+    }
+
+    /// Do data of the other direction show that the tap is at the receiver? An end that is slow to acknowledge seems far
+    /// away, so they show no other place.
+    #[allow(clippy::cast_precision_loss)]
+    fn is_at_receiver(&self, receiver_ns: i64) -> bool {
+        known(self.prompt_rtt_ns).is_some_and(|sender_ns| {
+            let total_ns = sender_ns.saturating_add(receiver_ns);
+            total_ns >= Self::UNPLACEABLE_RTT_NS
+                && (receiver_ns as f64) < Self::AT_SENDER_SHARE * total_ns as f64
+        })
     }
 
     /// Did the handshake measure the path?
@@ -228,7 +262,8 @@ impl TapToSender {
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         if self.measured_min_ns == NULL {
-            return known(self.handshake_ns);
+            let prompt_ns = known(self.prompt_rtt_ns).filter(|_| !self.tap_at_sender());
+            return known(self.handshake_ns).or(prompt_ns);
         }
         Some(least(self.handshake_ns, self.measured_min_ns))
     }
@@ -247,7 +282,9 @@ impl TapToSender {
         }
         match &self.recent_delays {
             Some(delays) => delays.median_ns,
-            None => known(self.handshake_ns).unwrap_or_default(),
+            None => known(self.handshake_ns)
+                .or(known(self.prompt_rtt_ns))
+                .unwrap_or_default(),
         }
     }
 
@@ -632,6 +669,28 @@ mod tests {
             assert!(path.tap_at_sender());
             assert_eq!(path.rtt_min_ns(), None);
         }
+    }
+
+    #[test]
+    fn prompt_acknowledgments_measure_the_way_where_nothing_else_does() {
+        let mut path = TapToSender::default();
+        path.add_receiver_rtt(50_000);
+        assert!(path.add_prompt_rtt(6_000_000));
+        assert!(!path.add_prompt_rtt(7_000_000));
+        assert!(path.add_prompt_rtt(5_000_000));
+        assert_eq!((path.delay_ns(), path.tap_at_sender()), (5_000_000, false));
+        // A receiver that seems far away may be slow.
+        let mut path = TapToSender::default();
+        path.add_receiver_rtt(500_000);
+        path.add_prompt_rtt(6_000_000);
+        assert_eq!((path.rtt_min_ns(), path.tap_at_sender()), (None, true));
+        // A handshake and timestamps measure it better.
+        let mut path = TapToSender::default();
+        path.handshake(20_000_000, 50_000);
+        assert!(!path.add_prompt_rtt(1_000_000));
+        let mut path = TapToSender::default();
+        path.enqueue(&ack(100), Some(7), 0, 0);
+        assert!(!path.add_prompt_rtt(1_000_000));
     }
 
     #[test]
