@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -153,6 +154,26 @@ def test_requests_one_after_the_other_are_counted():
     assert said.startswith(
         "12 requests one after the other, typically answered in 20 ms: round trips (20 ms), "
     )
+
+
+@pytest.mark.parametrize(
+    ("server", "ttl", "told"), [("10.0.0.9", 64, True), ("10.0.0.9", 63, False), ("11.0.0.9", 64, False)]
+)
+def test_a_delay_without_routers_is_no_distance(server, ttl, told):
+    # Round trips of 20 ms take the time of twelve requests; hosts of one network have no router between them.
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    ends = {"client": Address("10.0.0.1", 50000), "server": Address(server, 80)}
+    at_ttl = 14 + 8  # in the IPv4 header, after that of Ethernet
+    packets = [
+        replace(one, data=one.data[:at_ttl] + bytes([ttl]) + one.data[at_ttl + 1 :])
+        for one in scenario(HANDSHAKE + asks, **ends)
+    ]
+    said = screen.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0))
+    assert any("no router, yet a round trip takes at least 20 ms" in one for one in said) == told
 
 
 def test_the_time_of_a_response_is_no_round_trip():

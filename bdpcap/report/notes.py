@@ -1,10 +1,11 @@
-"""Notes below a flow's verdict: a proxy, stalls, probes, losses, a changed path, reordering, the first byte."""
+"""Notes below a flow's verdict: a proxy, delay, stalls, probes, losses, a changed path, reordering, the first byte."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import silence
@@ -23,12 +24,14 @@ from bdpcap.diagnosis.natures import (
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import shared_mss
-from bdpcap.explain.findings import Code, found, path_mtu
+from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, of_flow, of_sent
+from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.report.part import part
 from bdpcap.words import units
+from bdpcap.words.endpoints import host, network
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +46,10 @@ FEWEST_OVERTAKEN: Final = 3
 """Overtaken packets from which they show a path: TCP, too, takes one or two for no sign (RFC 5681 section 3.2)."""
 STALL_SHARE: Final = 0.05
 """Share of the active time from which a stall is worth a line."""
+TRIPS: Final = 2
+"""Round trips within which an acknowledgment comes, delayed or not, if nothing stalls; a choice."""
+LOCAL_NS: Final = 10_000_000
+"""Round trip that a network without routers seldom exceeds at its least, Wi-Fi included; a choice."""
 MOST: Final = 2
 """Most notes on one flow."""
 
@@ -74,7 +81,34 @@ def _stall(flow: Flow) -> str:
     )
     if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
+    if stall_ns < TRIPS * _least_trip_ns(flow):
+        return ""
     return f"The longest wait for an acknowledgment of new data took {units.duration(stall_ns)}."
+
+
+def _least_trip_ns(flow: Flow) -> int:
+    """Return the least round trip of a flow between its ends, 0 if it is unknown."""
+    least_ns = flow.summary["rtt_min_ns"]
+    return 0 if flow._counts["sender_side_ns"] is None or pd.isna(least_ns) else int(least_ns)
+
+
+def _delay(flow: Flow) -> str:
+    """Return a sentence on the delay of a path without routers, which is no distance.
+
+    It is empty for any other path, and where round trips neither took most of the time of requests nor are noticed.
+    """
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    one, other = (network(host(end)) for end in (flow.sender, flow.receiver))
+    near = one == other and np.isin(sides["ttl"], INITIAL_TTLS).all()
+    if not near or _least_trip_ns(flow) < LOCAL_NS:
+        return ""
+    shares = requests.limited(flow)
+    if _least_trip_ns(flow) < NOTICED_NS and (shares is None or next(iter(shares.parts)) != "network"):
+        return ""
+    return (
+        f"Packets passed no router, yet a round trip takes at least {units.duration(_least_trip_ns(flow))}: a set delay "
+        "(tc netem), a tunnel, or a radio link."
+    )
 
 
 def _probes(flow: Flow) -> str:
@@ -152,6 +186,7 @@ def _first_byte(flow: Flow) -> str:
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     partial(_sentence, Code.PROXY),
+    _delay,
     _too_big,
     _stall,
     _probes,

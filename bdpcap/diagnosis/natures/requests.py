@@ -33,22 +33,19 @@ FEWEST: Final = 10
 
 
 def _asks(flow: Flow) -> bool:
-    """Return whether a stream is requests one after the other that fill no path.
+    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
 
-    They are small, or done in two round trips, or the client takes most of their time. A stream of which one exchange
-    has most bytes is that transfer, from an initial window on.
+    A stream of which one exchange has most bytes is that transfer, from an initial window on.
     """
     # Exchanges that end within a tick of the capture's clock show no time.
-    shares = requests.limited(flow)
-    if shares is None or flow._requests["duration_ns"].median() <= 0:
+    if requests.limited(flow) is None or flow._requests["duration_ns"].median() <= 0:
         return False
     each = flow._requests
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
     if each_bytes.max() > max(each_bytes.sum() / 2, initial_window_bytes(flow)):
         return False
     quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
-    small = each_bytes.mean() < initial_window_bytes(flow)
-    return bool(quick or small or shares.parts["client"] >= MOST)
+    return bool(quick or each_bytes.mean() < initial_window_bytes(flow))
 
 
 def _are_messages(flow: Flow) -> bool:

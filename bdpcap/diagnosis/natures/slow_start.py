@@ -31,12 +31,14 @@ def _is_slow_start(flow: Flow) -> bool:
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
-    # A connection that began before the capture may have left slow start long ago.
-    if not flow._counts["handshake"] or pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
+    if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
         return False
     if _doublings(flow, _largest_message_bytes(flow)) < FEWEST_DOUBLINGS:
         return False
     least = _doublings(flow, int(summary["payload_bytes"]))
+    # A connection that began before the capture may have left slow start long ago: its data take fewer round trips.
+    if not flow._counts["handshake"] and in_flight.whole(flow).in_flight_ns < least * rtt_ns:
+        return False
     return bool(summary["active_ns"] <= (least + SETUP_ROUNDS) * rtt_ns)
 
 
