@@ -677,6 +677,13 @@ def test_both_syns_relate_two_ways_of_which_neither_acknowledges_data(skipped, p
 
 def placed(to_server_s, to_client_s, number, acknowledged_s=None):
     """A connection of hosts of its own: the round trips from the capture to its server and to its client."""
+    near = 1 + number % 4 if (to_server_s, to_client_s) == NEAR_CLIENT else 100 + number
+    client, server = Address(f"192.0.2.{near}", 40_000 + number), Address(f"198.51.100.{number}", 80)
+    return connection(client, server, number, to_server_s, to_client_s, acknowledged_s)
+
+
+def connection(client, server, number, to_server_s, to_client_s, acknowledged_s=None):
+    """A connection that begins after a number of seconds, with round trips to its server and to its client."""
     text = f"""
     {number} > S 0:0(0) win 64240 <mss 1460>
     +{to_server_s} < S. 0:0(0) ack 1 win 65535 <mss 1460>
@@ -684,11 +691,7 @@ def placed(to_server_s, to_client_s, number, acknowledged_s=None):
     +.001 > P. 1:101(100) ack 1 win 502
     +{acknowledged_s or to_server_s} < . 1:1(0) ack 101 win 500
     """
-    client = Address(
-        f"192.0.2.{1 + number % 4 if (to_server_s, to_client_s) == NEAR_CLIENT else 100 + number}",
-        40_000 + number,
-    )
-    return scenario(text, client=client, server=Address(f"198.51.100.{number}", 80))
+    return scenario(text, client=client, server=server)
 
 
 NEAR_CLIENT, BETWEEN_BOTH, SHORT = (".02", ".0001"), (".01", ".01"), (".00004", ".00008", ".00001")
@@ -752,6 +755,68 @@ def test_hop_limits_show_the_host_where_delays_show_one_side(client_ttl, server_
     +.0001 > . 1:1(0) ack 2001 win 502 ttl {client_ttl}
     """)
     assert trust.line(analyse(packets, tmp_path)).endswith(said)
+
+
+OWN, OTHER = "192.0.2.1", "192.0.2.9"
+IPV6, IPV6_PEER = "2001:db8::1", "2001:db8:1::80"
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        # A host captures its loopback wherever its other connections go.
+        ([(OWN, "198.51.100.1", NEAR_CLIENT), ("127.0.0.1", "127.0.0.1", SHORT)], "next to 192.0.2.1."),
+        ([(OWN, "198.51.100.1", NEAR_CLIENT), *[("::1", "::1", SHORT)] * 2], "next to 192.0.2.1."),
+        ([("127.0.0.1", "127.0.0.2", BETWEEN_BOTH)], "on 127.0.0.1, the host of both ends."),
+        (
+            [(OWN, OTHER, SHORT), *[("127.0.0.1", "127.0.0.1", SHORT)] * 2],
+            "on 127.0.0.1, the host of both ends (2 of 3 connections).",
+        ),
+        # Packets from an address to itself leave no host.
+        ([(OWN, OWN, SHORT)], "on 192.0.2.1, the host of both ends."),
+        (
+            [(OWN, OTHER, SHORT), (OWN, OWN, SHORT), ("127.0.0.1", "127.0.0.1", SHORT)],
+            "on 192.0.2.1.",
+        ),
+        (
+            [("192.0.2.8", OTHER, SHORT), (OWN, OWN, SHORT), ("127.0.0.1", "127.0.0.1", SHORT)],
+            "on 192.0.2.1.",
+        ),
+        # One host has an address of each family.
+        (
+            [(OWN, "198.51.100.1", NEAR_CLIENT), (IPV6, IPV6_PEER, NEAR_CLIENT)],
+            "next to 192.0.2.1 and 2001:db8::1.",
+        ),
+        (
+            [(OWN, "198.51.100.1", NEAR_CLIENT), *[(IPV6, IPV6_PEER, NEAR_CLIENT)] * 2, (OWN, OTHER, SHORT)],
+            "next to 2001:db8::1 and 192.0.2.1.",
+        ),
+        (
+            [(OWN, "198.51.100.1", NEAR_CLIENT), (OTHER, "198.51.100.1", NEAR_CLIENT)],
+            "next to 192.0.2.1 (1), 192.0.2.9 (1).",
+        ),
+        # A round trip as short as delays of hosts shows no second address.
+        (
+            [*[(OWN, "198.51.100.1", NEAR_CLIENT)] * 2, (IPV6, IPV6_PEER, (".00008", ".00002", ".00008"))],
+            "next to 192.0.2.1 (2 of 3 connections).",
+        ),
+    ],
+)
+def test_the_connections_of_one_host_are_captured_at_one_place(ends, said, tmp_path):
+    packets = [
+        packet
+        for number, (client, server, how) in enumerate(ends)
+        for packet in connection(Address(client, 40_000 + number), Address(server, 80), number, *how)
+    ]
+    assert trust.line(analyse(packets, tmp_path)).endswith(f"; captured {said}")
+
+
+def test_connections_between_machines_of_one_host_are_captured_on_it(tmp_path):
+    """No adapter completes the checksums between containers, so delays of their queues show no path."""
+    packets = [*placed(".02", ".0001", 0), *placed(".02", ".0001", 1), *placed(".01", ".01", 2)]
+    for port in (80, 40_000, 40_001):
+        packets = captured_at(packets, port)
+    assert trust.line(analyse(packets, tmp_path)).endswith("; captured on the machine of both ends.")
 
 
 @pytest.mark.parametrize(

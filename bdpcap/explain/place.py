@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from bdpcap.explain.once import once
 from bdpcap.read import vantage
 from bdpcap.tables.columns import floats
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, on_one_machine
+from bdpcap.words.endpoints import host, is_loopback, on_one_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ HOSTS: Final = 3
 _NEXT_TO: Final = "next to"
 _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
+_BOTH_ENDS: Final = ", the host of both ends"
 _SHARED: Final = "at a place that several hosts share, such as a router or a mirror port"
 _PLACES: Final = {
     "sender": "near the sender",
@@ -41,7 +43,7 @@ def of_connections(capture: Capture) -> str:
     places = capture._contents.paths.of_carriers[rows]
     on_router = _on_router(capture, capture._contents.streams.carriers["stream"][rows])
     seen = Counter(
-        f"on {machine}, the host of both ends" if machine else _ROUTER if router else _PLACES[place]
+        f"on {machine}{_BOTH_ENDS}" if machine else _ROUTER if router else _PLACES[place]
         for machine, place, router in zip(
             _machines(capture, rows), places.tolist(), on_router.tolist(), strict=True
         )
@@ -91,14 +93,19 @@ def own(capture: Capture) -> str:
 def _where(capture: Capture) -> _Where:
     if not len(capture._contents.paths.of_carriers):
         return _Where("no flow carried payload")
-    rows = _largest(capture)
-    machines = _machines(capture, rows)
-    if 2 * sum(map(bool, machines)) > len(machines):
-        return _Where(f"captured {of_connections(capture)}")
     if on_router(capture):
         return _Where(f"captured {_ROUTER}")
-    name = _own_host(capture, rows)
-    return _Where(f"captured on {name}", name) if name else _by_delays(capture, rows)
+    rows = _largest(capture)
+    machines = _machines(capture, rows)
+    inner = np.array(list(map(bool, machines)))
+    if name := _own_host(capture, rows, machines):
+        return _Where(f"captured on {name}{_BOTH_ENDS if inner.all() else ''}", name)
+    # The host that captured has the connections of its loopback, so only others tell more of the place.
+    where = _by_delays(capture, rows[~inner]) if not inner.all() else None
+    if where and (where.own or 2 * np.count_nonzero(inner) <= len(rows)):
+        return where
+    (name, _), *_ = Counter(filter(None, machines)).most_common(1)
+    return _Where(f"captured on {name}{_BOTH_ENDS}{_of_all(int(inner.sum()), len(rows))}", name)
 
 
 def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
@@ -112,23 +119,41 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     if set(place[placed].tolist()) == {"between"}:
         where = _delayed(capture) or _BETWEEN
         return _Where(f"captured {where}{_of_all(int(placed.sum()), len(rows))}")
-    for shown in (placed, placed & ~_is_short(capture, 2 * streams + sending)):
-        near = ends[shown & np.isin(place, ("sender", "receiver"))]
-        hosts = Counter(map(host, capture._contents.streams.endpoints(near))).most_common(HOSTS + 1)
-        if not hosts or 2 * hosts[0][1] <= np.count_nonzero(shown):
+    near = np.isin(place, ("sender", "receiver"))
+    sure = ~_is_short(capture, 2 * streams + sending)
+    for shown in (placed, placed & sure):
+        hosts = Counter(map(host, capture._contents.streams.endpoints(ends[shown & near])))
+        if not hosts:
             continue
-        nearest, count = hosts[0]
-        own = _of_host(capture, streams, nearest)
+        (nearest, _), *_ = hosts.most_common(1)
+        distance = _distance(capture, nearest, ends[near])
+        others = _of_other_family(capture, nearest, ends[near & sure])
+        names = [nearest, *(name for name in others if _distance(capture, name, ends[near]) == distance)]
+        count = sum(hosts[name] for name in names)
+        if 2 * count <= np.count_nonzero(shown):
+            continue
+        own = _of_hosts(capture, streams, names)
         # Next to one host, most connections are its, or no place of another one contradicts it.
         if 2 * own > len(rows) or count == np.count_nonzero(shown):
-            distance = _distance(capture, nearest, near)
             of_all = _of_all(own, len(rows))
-            return _Where(f"captured {distance} {nearest}{of_all}", nearest if distance == _NEXT_TO else "")
-    if 2 * np.count_nonzero(placed) <= len(rows) and (
-        host_of := _by_checksums(capture, streams) or _by_ttls(capture, streams)
-    ):
+            return _Where(
+                f"captured {distance} {' and '.join(names)}{of_all}", nearest if distance == _NEXT_TO else ""
+            )
+    if host_of := _by_checksums(capture, streams):
         return host_of
-    return _Where(_apart(place[shown], hosts, len(rows)))
+    if 2 * np.count_nonzero(placed) <= len(rows) and (host_of := _by_ttls(capture, streams)):
+        return host_of
+    return _Where(_apart(place[shown], hosts.most_common(HOSTS + 1), len(rows)))
+
+
+def _of_other_family(capture: Capture, name: str, ends: np.ndarray) -> list[str]:
+    """Return the host of most of some ends whose address is of IPv6 where that of host `name` is of IPv4, or the reverse.
+
+    A host has addresses of both families (RFC 4213 section 2), so a capture next to it is next to both.
+    """
+    names = map(host, capture._contents.streams.endpoints(ends))
+    others = Counter(one for one in names if (":" in one) != (":" in name))
+    return [one for one, _ in others.most_common(1)]
 
 
 def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
@@ -180,9 +205,9 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     return f"{units.number(routers, 'router')} from" if routers else _NEXT_TO
 
 
-def _of_host(capture: Capture, streams: np.ndarray, name: str) -> int:
-    """Return how many of some connections are a host's: next to it, all of its connections are captured next to it."""
-    return sum(name in ends for ends in _ends(capture, streams))
+def _of_hosts(capture: Capture, streams: np.ndarray, names: list[str]) -> int:
+    """Return how many of some connections are of hosts: next to one, all of its connections are captured next to it."""
+    return sum(not set(names).isdisjoint(ends) for ends in _ends(capture, streams))
 
 
 def _of_all(count: int, connections: int) -> str:
@@ -220,12 +245,14 @@ def _apart(places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -
     return f"captured mostly {_BETWEEN}"
 
 
-def _own_host(capture: Capture, rows: np.ndarray) -> str:
-    """Return the host that captured, if packet types show it and most connections of `rows` are its; else empty.
+def _own_host(capture: Capture, rows: np.ndarray, machines: list[str]) -> str:
+    """Return the host that captured, if most connections of `rows` are its; empty if nothing shows it.
 
-    A host may have several addresses. The one that has the connections with most payload is named.
+    A cooked capture gives its packets another type. Packets from an address to itself leave no host, so a host
+    captured its own, and those of its loopback. It may have several addresses. The one that has the connections with
+    most payload is named.
     """
-    addresses = set(capture._contents.capturing_hosts)
+    addresses = {*capture._contents.capturing_hosts, *filterfalse(is_loopback, filter(None, machines))}
     if not addresses:
         return ""
     flows = capture._contents.streams.carriers
@@ -233,11 +260,11 @@ def _own_host(capture: Capture, rows: np.ndarray) -> str:
     carried: Counter[str] = Counter()
     count = 0
     carried_bytes = flows["payload_bytes"][rows].tolist()
-    for ends, payload in zip(_ends(capture, streams), carried_bytes, strict=True):
+    for machine, ends, payload in zip(machines, _ends(capture, streams), carried_bytes, strict=True):
         own = addresses.intersection(ends)
-        count += bool(own)
+        count += bool(own or machine)
         carried.update(dict.fromkeys(own, payload))
-    if 2 * count <= len(rows):
+    if 2 * count <= len(rows) or not carried:
         return ""
     return carried.most_common(1)[0][0]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["both", "host", "is_public", "network", "on_one_machine", "port", "same_way"]
+__all__ = ["both", "host", "is_loopback", "is_public", "network", "on_one_machine", "port", "same_way"]
 
 
 def host(end: str) -> str:
@@ -51,8 +51,9 @@ def network(address: str) -> str:
 
 def on_one_machine(one: str, other: str) -> bool:
     """Return whether two addresses are of one machine: they are equal, or both are loopback addresses."""
-    return one == other or (_is_loopback(one) and _is_loopback(other))
+    return one == other or (is_loopback(one) and is_loopback(other))
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Return whether an address is of the loopback, which each host has; False for a pseudonym."""
     return address.startswith("127.") or address == "::1"
