@@ -156,6 +156,43 @@ def test_a_frame_that_wifi_sends_again_is_a_copy():
     assert (flow["copies"], flow["retransmits"]) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    ("second", "third", "sent", "copies"),
+    [
+        # A device pads the payload of 33 bytes to 256, and another removes what it added.
+        ("1:257(256) ack 1 win 502 id 500", "1:34(33) ack 1 win 502 id 500", 33, 2),
+        # A retransmission of 33 bytes with the next 223 has an identification of its own.
+        ("1:257(256) ack 1 win 502 id 501", "257:290(33) ack 1 win 502 id 502", 289, 0),
+        # As behind offload: the shorter packet is a part of the first.
+        ("1:11(10) ack 1 win 502 id 500", "11:34(23) ack 1 win 502 id 501", 33, 0),
+    ],
+    ids=["padded", "retransmitted with more", "cut"],
+)
+def test_what_a_device_adds_to_a_payload_is_no_data(second, third, sent, copies):
+    capture = analysed(
+        scenario(f"""{HANDSHAKE}
+    +.001 > P. 1:34(33) ack 1 win 502 id 500
+    +.039 > P. {second}
+    +.063 > P. {third}
+    +.001 < . 1:1(0) ack {sent + 1} win 500
+    +25   > P. {sent + 1}:{sent + 34}(33) ack 1 win 502 id 510
+    +.060 < . 1:1(0) ack {sent + 34} win 500
+    """)
+    )
+    flow = capture.flow(0).summary
+    assert (flow["payload_bytes"], flow["copies"]) == (sent + 33, copies)
+    assert flow["longest_stall_ns"] < 1_000_000_000
+    found = {flaw.code: (flaw.count, flaw.grave) for flaw in capture.quality}
+    assert found.get("payload-changed") == ((1, True) if copies else None)
+
+
+def test_packets_of_one_identification_that_nothing_answers_are_of_a_program():
+    data = "> P. 1:13(12) ack 1 win 502 id 1\n+.04 > P. 1:15(14) ack 1 win 502 id 1"
+    capture = analysed(scenario(f"0 {data}"))
+    assert "no-acknowledgments" in [flaw.code for flaw in capture.quality]
+    assert "payload-changed" not in [flaw.code for flaw in capture.quality]
+
+
 def test_a_syn_that_a_program_repeats_is_no_copy(tmp_path):
     # Programs that make packets give each the same identification. No packet is under way at a regular beat.
     sent = 8
@@ -236,7 +273,7 @@ def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on
 @pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])
 def test_retries_of_the_wifi_link_were_not_captured_several_times(retries, again):
     info = replace(analysed(scenario(HANDSHAKE)).info, copies=83, wifi_segments=404, wifi_retries=retries)
-    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [], ReceivedTwice())}
+    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [], ReceivedTwice(), [])}
     assert found.get("copies", 0) == again
 
 

@@ -152,7 +152,8 @@ class Contents:
     def quality(self) -> list[Flaw]:
         """The flaws of the capture itself, gravest first."""
         directions = self.streams.blocks(FLAW_COLUMNS)
-        return flaws(self.info, directions, self.halves, self.twins, self._received_twice())
+        changed = list(self.streams.with_changed_payload()) if self.info.copies else []
+        return flaws(self.info, directions, self.halves, self.twins, self._received_twice(), changed)
 
     def _received_twice(self) -> ReceivedTwice:
         """Return who received packets twice."""

@@ -92,6 +92,12 @@ class Streams:
             both = self._core.directions(first, core_pass.STREAMS, ("end_ns", *names))
             yield connections.with_timeouts(columns, both["end_ns"][::2], last_ns), both
 
+    def with_changed_payload(self) -> Iterator[int]:
+        """Yield the streams of which packets were captured again with a longer payload."""
+        for first in range(0, self._core.streams, core_pass.STREAMS):
+            lengthened = self._core.connections(first, core_pass.STREAMS)["lengthened"]
+            yield from (first + np.flatnonzero(lengthened)).tolist()
+
     def ending(self, stream: int) -> tuple[bool, int | None]:
         """Return whether an end of a stream sent a FIN, and the direction whose end reset it, or None."""
         life = self._core.connections(stream, 1)

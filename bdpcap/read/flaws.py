@@ -290,6 +290,16 @@ DECLARED: Final = (
         grave=lambda seen: seen.matters("both-sides"),
     ),
     Declared(
+        "payload-changed",
+        lambda seen: seen.flows.get("payload-changed", 0),
+        lambda seen: (
+            "A device on the way makes payloads longer, since packets of one IP identification and sequence number "
+            f"have several lengths: {_flows(seen.flows['payload-changed'])}. Capture on one side of it."
+        ),
+        "The shorter packet counts as sent, the others as copies. Times to the far side hold those of the device.",
+        grave=lambda seen: seen.matters("payload-changed"),
+    ),
+    Declared(
         "no-acknowledgments",
         lambda seen: seen.flows.get("no-acknowledgments", 0),
         lambda seen: (

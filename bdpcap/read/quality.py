@@ -170,6 +170,7 @@ def flaws(
     halves: Mapping[int, int],
     twins: Sequence[tuple[int, int]],
     received_twice: ReceivedTwice,
+    changed: Sequence[int],
 ) -> list[Flaw]:
     """Return the flaws of a capture, gravest first; the list is empty if there are none.
 
@@ -185,6 +186,8 @@ def flaws(
         Pairs of streams that are one connection, captured on both sides of a NAT.
     received_twice
         Who received packets twice.
+    changed
+        Streams of which packets were captured again with a longer payload.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -201,7 +204,7 @@ def flaws(
         # Without a known round trip, nothing shows that a step is short.
         short = step_ns < NOTICED * floats(columns["rtt_min_ns"])
         affected["time-backwards"] += int(moved[~short].sum(dtype=float))
-        for code, rows in _affected(columns, ways, again).items():
+        for code, rows in _affected(columns, ways, again, changed).items():
             if rows.any():
                 counts[code] += int(rows.sum())
                 affected[code] += int(moved[rows].sum(dtype=float))
@@ -224,11 +227,15 @@ def flaws(
 
 
 def _affected(
-    columns: Mapping[str, NDArray[Any]], ways: NDArray[np.int64], again: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]],
+    ways: NDArray[np.int64],
+    again: NDArray[np.int64],
+    changed: Sequence[int],
 ) -> dict[str, Bools]:
     """Return for each flaw of flows which directions have it, by code.
 
-    Halves are the streams `ways`, and connections that another stream has already are the streams `again`.
+    Halves are the streams `ways`, and connections that another stream has already are the streams `again`. A device
+    changed payloads of the streams `changed`; a program that makes packets also does so, and nothing answers it.
     """
     carried = columns["carried"] > 0
     half = np.isin(columns["stream"], ways)
@@ -236,6 +243,7 @@ def _affected(
         "acknowledgments-missing": acknowledgments_missing(columns),
         "halves": carried & half,
         "both-sides": carried & np.isin(columns["stream"], again),
+        "payload-changed": carried & (columns["acks"] > 0) & np.isin(columns["stream"], changed),
         "no-acknowledgments": data_only(columns) & ~half,
         "no-data": acknowledgments_only(columns) & ~half,
         "clock-shifted": carried & (columns["standstill_ns"] > 0),

@@ -295,6 +295,9 @@ packed_row! {
         pub unacknowledged_bytes: i64,
         /// Those of them that the client sent.
         pub client_unacknowledged_bytes: i64,
+        /// Number of packets of both ends that were captured again with a longer payload; see
+        /// [`crate::track::tap::copies::Copies::lengthened`].
+        pub lengthened: i64,
         /// Wait before the last SYN or retransmission that nothing answered, in ns; [`NULL`] where there is none.
         pub retry_wait_ns: i64,
     }
@@ -332,6 +335,9 @@ impl Life {
             unanswered_fins: lifecycle.unanswered_fins().into(),
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
             client_unacknowledged_bytes: lifecycle.unacknowledged_bytes[0],
+            lengthened: (connection.halves.iter())
+                .map(|half| i64::from(half.flow.tap.copies.lengthened()))
+                .sum(),
             retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
         }
     }

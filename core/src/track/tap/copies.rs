@@ -8,11 +8,14 @@
 //!
 //! A capture may also hold a packet before and after segmentation offload cut it, as on the two sides of a virtual
 //! switch. The pieces count the identification on from that of the whole packet (Linux `inet_gso_segment`).
+//!
+//! A device on the path may add bytes to the payload of a packet. The capture then has one identification and sequence
+//! number with several lengths. Sequence numbers do not count what a device adds.
 
 use crate::decode::{Flags, Segment};
 
-/// A packet's header in eight bytes, since one is kept for each recent packet. The lowest eight bits are the time to
-/// live.
+/// A packet's header in eight bytes, since one is kept for each recent packet. The highest 32 bits are of the numbers
+/// that identify it, the next 24 of its content, the lowest eight the time to live.
 #[derive(Debug, Clone, Copy)]
 struct Fingerprint(u64);
 
@@ -22,20 +25,25 @@ impl Fingerprint {
     fn of(segment: &Segment) -> Self {
         let identification = u64::from(segment.identification.unwrap_or_default());
         let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment);
-        let others = u64::from(segment.payload_bytes) << 40
-            | u64::from(segment.flags.0) << 32
-            | identification << 16
+        let content = u64::from(segment.payload_bytes) << 24
+            | u64::from(segment.flags.0) << 16
             | u64::from(segment.checksum);
         // Both halves of the product count, so each bit of one factor meets all of the other (as foldhash mixes). The
         // constants, digits of pi, keep a factor from being 0.
         let product = u128::from(numbers ^ 0x243f_6a88_85a3_08d3)
-            * u128::from(others ^ 0x1319_8a2e_0370_7344);
-        let mixed = product as u64 ^ (product >> 64) as u64;
-        Self(mixed << 8 | u64::from(segment.ttl))
+            * u128::from(identification ^ 0x1319_8a2e_0370_7344);
+        let identity = product as u64 ^ (product >> 64) as u64;
+        let content = content.wrapping_mul(0xa409_3822_299f_31d1);
+        Self(identity & !0xffff_ffff | content >> 40 << 8 | u64::from(segment.ttl))
     }
 
     fn is_copy_of(self, other: Self) -> bool {
         self.0 >> 8 == other.0 >> 8
+    }
+
+    /// Do the packets have the same identification, sequence number and acknowledgment number?
+    fn has_numbers_of(self, other: Self) -> bool {
+        self.0 >> 32 == other.0 >> 32
     }
 
     fn differs_in_ttl(self, other: Self) -> bool {
@@ -78,6 +86,11 @@ impl WholePacket {
     }
 }
 
+/// Does a packet begin before the byte numbered `last`, and end beyond it?
+fn begins_before(last: u32, segment: &Segment) -> bool {
+    (1..segment.payload_bytes.saturating_sub(1)).contains(&last.wrapping_sub(segment.sequence))
+}
+
 /// The recent packets of one end of a connection.
 #[derive(Debug, Default)]
 pub struct Copies {
@@ -93,6 +106,8 @@ pub struct Copies {
     copy_found: bool,
     /// Copies with another time to live than the packet before.
     routed: u32,
+    /// Copies whose payload is longer than that of the packet that was sent.
+    lengthened: u32,
 }
 
 impl Copies {
@@ -122,7 +137,13 @@ impl Copies {
             time_ns,
             fingerprint: Fingerprint::of(segment),
         };
-        let copy = !self.update_highest(segment, time_ns) && self.holds_copy(segment, seen);
+        let before = self.highest;
+        let copy = if self.update_highest(segment, time_ns) {
+            before.is_some_and(|(last, _)| begins_before(last, segment))
+                && self.is_lengthened(segment, seen, before)
+        } else {
+            self.holds_copy(segment, seen)
+        };
         if copy && !self.copy_found {
             self.copy_found = true;
             self.recent.rotate_left(self.next);
@@ -162,6 +183,35 @@ impl Copies {
         self.routed
     }
 
+    /// Returns the number of copies whose payload is longer than that of the packet that was sent.
+    #[must_use]
+    pub fn lengthened(&self) -> u32 {
+        self.lengthened
+    }
+
+    /// Is this a packet that was sent with a shorter payload? That has the same numbers. `before` are the highest ones
+    /// without the packet. A retransmission with new data has another identification, and larger packets than fit in an
+    /// Ethernet frame are merged by offload.
+    #[cold]
+    fn is_lengthened(
+        &mut self,
+        segment: &Segment,
+        packet: RecentPacket,
+        before: Option<(u32, u32)>,
+    ) -> bool {
+        let lengthened = segment.payload_bytes <= Self::ETHERNET_PAYLOAD
+            && segment.identification.is_some_and(|id| id != 0)
+            && self.recent.iter().any(|seen| {
+                seen.fingerprint.has_numbers_of(packet.fingerprint)
+                    && (packet.time_ns - seen.time_ns).abs() < Self::ROUTED_NS
+            });
+        if lengthened {
+            self.lengthened = self.lengthened.saturating_add(1);
+            self.highest = before;
+        }
+        lengthened
+    }
+
     #[inline(never)] // rare: most packets exceed the highest numbers
     fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket) -> bool {
         let was_cut = |whole: WholePacket| whole.was_cut_into(segment, packet.time_ns);
@@ -170,7 +220,12 @@ impl Copies {
         }
         // A nonzero identification distinguishes packets, so equal ones are copies. Without it, two equal SYNs or data
         // segments within a millisecond are copies, but two equal acknowledgments may be different packets.
-        let max_apart_ns = if segment.identification.is_some_and(|id| id != 0) {
+        let identified = segment.identification.is_some_and(|id| id != 0);
+        // A device that changes payloads delays them as a router does, and may send the first payload on again.
+        let changed = identified && self.lengthened > 0;
+        let max_apart_ns = if changed {
+            Self::ROUTED_NS
+        } else if identified {
             Self::SAME_IDENTIFICATION_NS
         } else if segment.payload_bytes > 0 || segment.flags.has(Flags::SYN) {
             Self::SAME_PLACE_NS
@@ -180,7 +235,8 @@ impl Copies {
         let mut copy = false;
         let mut routed = false;
         for seen in &self.recent {
-            if !seen.fingerprint.is_copy_of(packet.fingerprint) {
+            let (of, seen_of) = (packet.fingerprint, seen.fingerprint);
+            if !(seen_of.is_copy_of(of) || changed && seen_of.has_numbers_of(of)) {
                 continue;
             }
             let apart_ns = (packet.time_ns - seen.time_ns).abs();
