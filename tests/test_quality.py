@@ -273,7 +273,7 @@ def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on
 @pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])
 def test_retries_of_the_wifi_link_were_not_captured_several_times(retries, again):
     info = replace(analysed(scenario(HANDSHAKE)).info, copies=83, wifi_segments=404, wifi_retries=retries)
-    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [], ReceivedTwice(), [])}
+    found = {flaw.code: flaw.count for flaw in flaws(info, [], {}, [], ReceivedTwice(), changed=[])}
     assert found.get("copies", 0) == again
 
 

@@ -153,7 +153,7 @@ class Contents:
         """The flaws of the capture itself, gravest first."""
         directions = self.streams.blocks(FLAW_COLUMNS)
         changed = list(self.streams.with_changed_payload()) if self.info.copies else []
-        return flaws(self.info, directions, self.halves, self.twins, self._received_twice(), changed)
+        return flaws(self.info, directions, self.halves, self.twins, self._received_twice(), changed=changed)
 
     def _received_twice(self) -> ReceivedTwice:
         """Return who received packets twice."""

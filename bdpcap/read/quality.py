@@ -170,6 +170,7 @@ def flaws(
     halves: Mapping[int, int],
     twins: Sequence[tuple[int, int]],
     received_twice: ReceivedTwice,
+    *,
     changed: Sequence[int],
 ) -> list[Flaw]:
     """Return the flaws of a capture, gravest first; the list is empty if there are none.
