@@ -10,7 +10,7 @@
 //! switch. The pieces count the identification on from that of the whole packet (Linux `inet_gso_segment`).
 //!
 //! A device on the path may add bytes to the payload of a packet. The capture then has one identification and sequence
-//! number with several lengths. Sequence numbers do not count what a device adds.
+//! number with several lengths. Sequence numbers do not count the added bytes.
 
 use crate::decode::{Flags, Segment};
 
@@ -25,16 +25,16 @@ impl Fingerprint {
     fn of(segment: &Segment) -> Self {
         let identification = u64::from(segment.identification.unwrap_or_default());
         let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment);
-        let content = u64::from(segment.payload_bytes) << 24
-            | u64::from(segment.flags.0) << 16
-            | u64::from(segment.checksum);
+        // Where the numbers are equal, checksums let other contents agree by chance in one of 65,536 cases.
+        let content = segment.payload_bytes << 8
+            ^ u32::from(segment.flags.0) << 24
+            ^ u32::from(segment.checksum) << 8;
         // Both halves of the product count, so each bit of one factor meets all of the other (as foldhash mixes). The
         // constants, digits of pi, keep a factor from being 0.
         let product = u128::from(numbers ^ 0x243f_6a88_85a3_08d3)
             * u128::from(identification ^ 0x1319_8a2e_0370_7344);
         let identity = product as u64 ^ (product >> 64) as u64;
-        let content = content.wrapping_mul(0xa409_3822_299f_31d1);
-        Self(identity & !0xffff_ffff | content >> 40 << 8 | u64::from(segment.ttl))
+        Self(identity & !0xffff_ffff | u64::from(content) | u64::from(segment.ttl))
     }
 
     fn is_copy_of(self, other: Self) -> bool {
@@ -86,9 +86,14 @@ impl WholePacket {
     }
 }
 
-/// Does a packet begin before the byte numbered `last`, and end beyond it?
-fn begins_before(last: u32, segment: &Segment) -> bool {
-    (1..segment.payload_bytes.saturating_sub(1)).contains(&last.wrapping_sub(segment.sequence))
+/// The numbers of a packet, as compared with the highest ones so far.
+enum Numbers {
+    /// None is higher: it may be a copy.
+    Known,
+    /// One is higher: most packets are such, and these are no copies.
+    New,
+    /// One is higher by the bytes that a device added.
+    Lengthened,
 }
 
 /// The recent packets of one end of a connection.
@@ -137,12 +142,10 @@ impl Copies {
             time_ns,
             fingerprint: Fingerprint::of(segment),
         };
-        let before = self.highest;
-        let copy = if self.update_highest(segment, time_ns) {
-            before.is_some_and(|(last, _)| begins_before(last, segment))
-                && self.is_lengthened(segment, seen, before)
-        } else {
-            self.holds_copy(segment, seen)
+        let copy = match self.update_highest(segment, seen) {
+            Numbers::Known => self.holds_copy(segment, seen),
+            Numbers::New => false,
+            Numbers::Lengthened => true,
         };
         if copy && !self.copy_found {
             self.copy_found = true;
@@ -189,26 +192,17 @@ impl Copies {
         self.lengthened
     }
 
-    /// Is this a packet that was sent with a shorter payload? That has the same numbers. `before` are the highest ones
-    /// without the packet. A retransmission with new data has another identification, and larger packets than fit in an
-    /// Ethernet frame are merged by offload.
+    /// Is this a packet that was sent with a shorter payload? That has the same numbers. A retransmission with new data
+    /// has another identification, and larger packets than fit in an Ethernet frame are merged by offload.
     #[cold]
-    fn is_lengthened(
-        &mut self,
-        segment: &Segment,
-        packet: RecentPacket,
-        before: Option<(u32, u32)>,
-    ) -> bool {
+    fn is_lengthened(&mut self, segment: &Segment, packet: RecentPacket) -> bool {
         let lengthened = segment.payload_bytes <= Self::ETHERNET_PAYLOAD
             && segment.identification.is_some_and(|id| id != 0)
             && self.recent.iter().any(|seen| {
                 seen.fingerprint.has_numbers_of(packet.fingerprint)
                     && (packet.time_ns - seen.time_ns).abs() < Self::ROUTED_NS
             });
-        if lengthened {
-            self.lengthened = self.lengthened.saturating_add(1);
-            self.highest = before;
-        }
+        self.lengthened = self.lengthened.saturating_add(u32::from(lengthened));
         lengthened
     }
 
@@ -249,35 +243,39 @@ impl Copies {
         copy
     }
 
-    /// Updates the highest numbers; returns true if the packet exceeds one of them. Most packets do, and these cannot
-    /// be copies.
-    fn update_highest(&mut self, segment: &Segment, time_ns: i64) -> bool {
+    /// Updates the highest numbers, but for those of a lengthened packet.
+    fn update_highest(&mut self, segment: &Segment, packet: RecentPacket) -> Numbers {
         if !segment.flags.has(Flags::ACK) {
-            return false;
+            return Numbers::Known;
         }
         let (payload_bytes, acknowledgment) = (segment.payload_bytes, segment.acknowledgment);
         // A piece of a packet lies within it: only the last byte shows whether anything is new.
         let last = segment
             .sequence
             .wrapping_add(payload_bytes.saturating_sub(1));
-        let highest = self.highest.get_or_insert((last, acknowledgment));
-        let exceeds = |number: u32, so_far: &mut u32| {
-            let exceeds = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
-            if exceeds {
-                *so_far = number;
+        let (highest, acknowledged) = *self.highest.get_or_insert((last, acknowledgment));
+        let exceeds =
+            |number: u32, so_far: u32| (1..1 << 31).contains(&number.wrapping_sub(so_far));
+        let has_new_bytes = exceeds(last, highest);
+        if has_new_bytes {
+            let begins_before = payload_bytes > 1 && last.wrapping_sub(highest) < payload_bytes - 1;
+            if begins_before && self.is_lengthened(segment, packet) {
+                return Numbers::Lengthened;
             }
-            exceeds
-        };
-        let exceeded = exceeds(last, &mut highest.0);
-        if exceeded && payload_bytes > Self::ETHERNET_PAYLOAD {
-            self.whole = segment.identification.map(|identification| WholePacket {
-                time_ns,
-                sequence: segment.sequence,
-                acknowledgment,
-                payload_bytes,
-                identification,
-            });
+            if payload_bytes > Self::ETHERNET_PAYLOAD {
+                self.whole = segment.identification.map(|identification| WholePacket {
+                    time_ns: packet.time_ns,
+                    sequence: segment.sequence,
+                    acknowledgment,
+                    payload_bytes,
+                    identification,
+                });
+            }
+        } else if !exceeds(acknowledgment, acknowledged) {
+            return Numbers::Known;
         }
-        exceeded | exceeds(acknowledgment, &mut highest.1)
+        let later = |one: u32, other: u32| if exceeds(one, other) { one } else { other };
+        self.highest = Some((later(last, highest), later(acknowledgment, acknowledged)));
+        Numbers::New
     }
 }
