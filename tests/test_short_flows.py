@@ -298,6 +298,7 @@ def copied(greeting_ns, exchanges=1):
     other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0], "mss_bytes": [1460]})
     capture = SimpleNamespace(flows=other)
     return SimpleNamespace(
+        is_from_client=False,
         capture=capture,
         stream=0,
         receiver="server",
@@ -576,3 +577,14 @@ def test_an_old_connection_that_takes_fewer_round_trips_is_in_no_slow_start(flig
         lines.append(f"+.020 < . 1:1(0) ack {sent} win 16384")
     flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
     assert natures.SLOW_START.holds(flow) == slow_start
+
+
+@pytest.mark.parametrize(("answered_ms", "told"), [(600, True), (80, False)])
+def test_the_servers_answer_is_named_where_it_is_most_of_a_clients_idle_time(answered_ms, told):
+    lines = [HANDSHAKE, "+.001 > P. 1:14601(14600) ack 1 win 502", "+.020 < . 1:1(0) ack 14601 win 16384"]
+    lines += [
+        f"+{answered_ms / 1000} < P. 1:101(100) ack 14601 win 16384",
+        "+0 > . 14601:14601(0) ack 101 win 502",
+    ]
+    (said,) = screen.sentences(analysed("\n".join(lines)).flow(0, str(CLIENT)))
+    assert (f"the server took {answered_ms} ms of it to answer" in said) == told

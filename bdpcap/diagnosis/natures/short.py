@@ -69,7 +69,17 @@ def speed(flow: Flow) -> str:
     if bulk is None:
         asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
         idle = "it had nothing to send" if asked else "the connection was open and idle"
-    return f"{_moved(flow, bulk)}; for another {units.duration(rest_ns)} {idle}."
+    return f"{_moved(flow, bulk)}; for another {units.duration(rest_ns)} {idle}{_answer(flow, rest_ns)}."
+
+
+def _answer(flow: Flow, rest_ns: int) -> str:
+    """Return a clause on the server's time to answer where it is most of a client's time without data; else empty."""
+    if not flow.is_from_client or not flow.capture._contents.has_exchanges:
+        return ""
+    answer_ns = int(flow._requests["server_ns"].fillna(0).sum())
+    if not max(_AT_ONCE_NS, rest_ns // 2) <= answer_ns <= rest_ns:
+        return ""
+    return f", and the server took {units.duration(answer_ns)} of it to answer"
 
 
 def _is_other_busy(flow: Flow) -> bool:
