@@ -107,6 +107,91 @@ def test_half_open_is_answered_with_a_reset_and_then_opened():
     assert (seen.handshake, seen.syns, seen.ended) == ("complete", 2, "open")
 
 
+# The server, or a device before it, holds an older connection with these ports: it answers the SYN by an ACK of that one,
+# which the client must reset (RFC 9293 section 3.10.7.3).
+CHALLENGED = """
+    > S 0:0(0) win 64240
+    +.020 < .  300:300(0) ack {number} win 65535
+    +0    > R  {number}:{number}(0) win 0
+"""
+
+
+def challenged(number, *times):
+    return "".join(time + CHALLENGED.strip("\n").format(number=number) + "\n" for time in times)
+
+
+@pytest.mark.parametrize("number", [244_046_081, 0, -5000])
+def test_an_ack_of_an_older_connection_opens_none(number):
+    tries = challenged(number, "0", "+1", "+2")
+    seen = lived(tries)
+    assert (seen.handshake, seen.syns, seen.syn_acks, seen.ended) == ("challenged", 3, 0, "open")
+    # The next SYN would have come after four seconds.
+    assert outlived(tries).ended == "timeout"
+    capture = analyzed(tries)
+    (line,) = connections.sentences(capture)
+    assert "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was answered only by ACKs" in line
+    assert (
+        "of an older one (3 SYNs in 3.06 s). The server, or a NAT or balancer before it, missed its end"
+        in line
+    )
+    assert connections.failed(capture) == 1
+    assert connections.in_vain(capture)
+
+
+@pytest.mark.parametrize(
+    ("later", "handshake"),
+    [
+        (
+            "+1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+0 > . 1:1(0) ack 1 win 502",
+            "complete",
+        ),
+        ("+1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0", "never completed"),
+        ("+1 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0", "refused"),
+    ],
+)
+def test_a_later_answer_outranks_the_ack_of_an_older_connection(later, handshake):
+    assert lived(challenged(-5000, "0") + later).handshake == handshake
+
+
+@pytest.mark.parametrize("number", [1, 1001])
+def test_an_ack_of_the_syn_is_of_this_connection(number):
+    # The capture lacks the SYN-ACK, and perhaps data of the client. The server acknowledges the SYN, and so had it.
+    seen = lived(
+        f"0 > S 0:0(0) win 64240\n+.02 < . 1:1(0) ack {number} win 65535\n+0 > R {number}:{number}(0) win 0"
+    )
+    assert (seen.handshake, seen.ended) == ("never completed", "rst")
+
+
+def test_a_challenged_syn_in_the_last_second_may_still_be_accepted():
+    assert connections.sentences(analyzed(challenged(-5000, "0"))) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "ended_by"),
+    [
+        (1_700_000_001, ""),
+        (-900_000_000, ""),
+        (70_000, ""),
+        (1, str(SERVER)),
+        # The capture lacks data of the server, which the window allows.
+        (301, str(SERVER)),
+    ],
+)
+def test_a_reset_that_a_foreign_acknowledgment_forced_ends_nothing(number, ended_by):
+    # RFC 9293 section 3.10.7.4: in SYN-RECEIVED, an acknowledgment of data never sent is answered by such a reset.
+    dialogue = f"""
+    0     > S  0:0(0) win 64240
+    +.020 < S. 0:0(0) ack 1 win 65535
+    +0    > .  1:1(0) ack {number} win 502
+    +.020 < R  {number}:{number}(0) win 0
+    +0    > P. 1:101(100) ack {number} win 502
+    """
+    seen = lived(dialogue)
+    assert (seen.ended, seen[["ended_by"]].fillna("").item()) == ("rst" if ended_by else "open", ended_by)
+    said = " ".join(connections.sentences(analyzed(dialogue)))
+    assert ("reset without an answer" in said) == bool(ended_by)
+
+
 def test_both_open_at_once():
     # RFC 9293 figure 8.
     seen = lived(

@@ -35,6 +35,7 @@ _AT_ONCE: Final = (
 _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
     "refused": "Start the service, or check the address and the port.",
+    "challenged": "The server, or a NAT or balancer before it, missed its end: see why, and use other client ports.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
     "end so.",
     "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
@@ -275,7 +276,8 @@ def failed(capture: Capture) -> int:
 def in_vain(capture: Capture) -> bool:
     """Return whether a client asked again and again for a connection and got none, or a TLS handshake failed."""
     made = lines(capture)
-    wanting = (line for line in made["never answered"] if not line.of_strangers and not line.is_trace)
+    asking = made["never answered"] + made["challenged"]
+    wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
     return bool(made[TLS_FAILED]) or any(line.least_syns > _BY_CHANCE for line in wanting)
 
 

@@ -28,6 +28,7 @@ __all__ = ["FAILED", "MANY", "REPEATED_NS", "WITHOUT_DATA", "Line", "lines"]
 FAILED: Final = (
     "never answered",
     "refused",
+    "challenged",
     "never completed",
     "withdrawn",
     TLS_FAILED,
@@ -291,6 +292,7 @@ class Line:
         what = {
             "never answered": f"never answered ({self._tries()})",
             "refused": "refused",
+            "challenged": f"answered only by ACKs of an older one ({self._tries()})",
             "never completed": "answered, and never completed by the client",
             "withdrawn": "answered, and reset by the client before any data",
             "timeout": f"given up with {left}",

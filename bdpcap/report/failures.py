@@ -189,7 +189,8 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
-    waiting = (handshake == "never answered") & (life["syns"] == 1) & young
+    # A later SYN may still open it.
+    waiting = (life["syns"] == 1) & young
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
     # Most of the wait was one: the timers ran out in a row.
     in_a_row = timed_out & (2 * both["longest_stall_ns"] >= both["timeout_wait_ns"]).reshape(-1, 2)
@@ -215,6 +216,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("never completed", incomplete & repeated),
         ("withdrawn", withdrawn),
         ("never answered", (handshake == "never answered") & ~waiting),
+        ("challenged", (handshake == "challenged") & ~waiting),
         (TLS_FAILED, life["tls_alert"] != NULL),
     ):
         kind[holds & life["seen"]] = name

@@ -26,6 +26,7 @@ _HANDSHAKES: Final = {
     "not captured": "begun before the capture",
     "never answered": "never answered",
     "refused": "refused",
+    "challenged": "answered only for an older connection",
     "never completed": "never completed by the client",
 }
 """What became of a connection without payload, by its handshake."""

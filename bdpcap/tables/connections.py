@@ -50,7 +50,8 @@ def with_timeouts(
     handshake = np.asarray(_core.HANDSHAKES, dtype=object)[columns["handshake"]]
     # Each timeout is twice the one before (RFC 6298 section 5.5). A sender that stayed silent for longer has given up.
     wait = columns["retry_wait_ns"].astype(np.float64)
-    alone = (handshake == "never answered") & (columns["retry_wait_ns"] == _core.NULL)
+    unopened = np.isin(handshake, ["never answered", "challenged"])
+    alone = unopened & (columns["retry_wait_ns"] == _core.NULL)
     next_wait = np.where(alone, _FIRST_TIMEOUT_NS, 2 * wait)
     retried = alone | (columns["retry_wait_ns"] != _core.NULL)
     left = (capture_end_ns or 0) - end_ns

@@ -177,7 +177,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "start_ns": Column("int64", "first packet"),
     "end_ns": Column("int64", "last packet"),
     "handshake": Column(
-        "str", "complete, never answered, refused, never completed, or not captured (a SYN is missing)"
+        "str",
+        "complete, never answered, refused, challenged (only segments of an older connection answered), never completed, "
+        "or not captured (a SYN is missing)",
     ),
     "syns": Column("int64", "SYNs that the client sent"),
     "syn_acks": Column("int64", "SYNs that the server sent"),

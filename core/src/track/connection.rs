@@ -339,8 +339,12 @@ impl Connection {
         self.lifecycle
             .observe(from, segment, observed.at.time_ns, || Acceptability {
                 in_window: own.flow.is_in_window(observed.sequence),
+                is_unsent: own.flow.is_unsent(observed.sequence),
                 answers_syn: segment.flags.has(Flags::ACK)
                     && other.flow.is_acceptable_ack(segment.acknowledgment),
+                is_foreign_ack: segment.flags.has(Flags::ACK)
+                    && (other.flow.tap)
+                        .is_foreign_ack(other.flow.tap.space.relative(segment.acknowledgment)),
                 is_acknowledged: (own.flow.tap.snd_una())
                     .is_some_and(|acknowledged| observed.sequence <= acknowledged),
             });

@@ -293,6 +293,15 @@ impl Flow {
         (una..=next.max(una.saturating_add(window))).contains(&sequence)
     }
 
+    /// Is this relative sequence number below the SYN, or beyond the receiver's window after the captured data? The sender
+    /// cannot have sent such data. `false` while none was captured.
+    #[must_use]
+    pub fn is_unsent(&self, sequence: i64) -> bool {
+        let window = known(self.advertised.bytes).unwrap_or_default();
+        (self.tap.sent_end())
+            .is_some_and(|end| !(0..=end.saturating_add(window)).contains(&sequence))
+    }
+
     /// Does the number acknowledge sent data and nothing beyond SND.NXT, as an acceptable ACK (RFC 9293 section 3.4)
     /// does?
     #[must_use]

@@ -236,6 +236,20 @@ impl Tap {
             .clamp(0, self.unseen_bytes.max(0))
     }
 
+    /// Is the relative acknowledgment number below that of the SYN, or further beyond the captured data than any window
+    /// reaches? `false` while none was captured.
+    #[must_use]
+    pub fn is_foreign_ack(&self, ack: i64) -> bool {
+        (self.sent_end())
+            .is_some_and(|end| !(1..=end.saturating_add(Self::FAR_BYTES)).contains(&ack))
+    }
+
+    /// Returns the end of the captured data; `None` while none was captured.
+    #[must_use]
+    pub fn sent_end(&self) -> Option<i64> {
+        known(self.sent_end)
+    }
+
     /// Processes a segment that occupies sequence space or probes, and records it for round `round`. `probe` is the
     /// result of [`Self::probe`].
     #[inline]

@@ -13,6 +13,8 @@ pub enum Opening {
     NeverAnswered,
     /// A reset answered the SYN.
     Refused,
+    /// Only segments of an older connection answered the SYN: challenge ACKs, as a rule (RFC 5961 section 4).
+    Challenged,
     /// The server answered, but the client sent nothing more than SYNs and resets.
     NeverCompleted,
     /// The capture lacks a SYN of a connection that went on.
@@ -21,10 +23,11 @@ pub enum Opening {
 
 impl Opening {
     /// Names of the variants, indexed by discriminant.
-    pub const NAMES: [&'static str; 5] = [
+    pub const NAMES: [&'static str; 6] = [
         "complete",
         "never answered",
         "refused",
+        "challenged",
         "never completed",
         "not captured",
     ];
@@ -49,13 +52,17 @@ impl Ending {
     pub const NAMES: [&'static str; 4] = ["open", "half-closed", "fin", "rst"];
 }
 
-/// Whether the receiver of a reset would accept it.
+/// Whether the receiver of a segment would accept it.
 #[derive(Debug, Clone, Copy)]
 pub struct Acceptability {
     /// Is the sequence number within the receiver's window (RFC 9293 section 3.10.7.4)?
     pub in_window: bool,
+    /// Is the sequence number one that its sender cannot have sent, as the receiver's window does not reach there?
+    pub is_unsent: bool,
     /// Does the segment acknowledge the other end's SYN?
     pub answers_syn: bool,
+    /// Does the segment acknowledge numbers of an older connection, which the other end has not sent in this one?
+    pub is_foreign_ack: bool,
     /// Has the receiver acknowledged the sequence number? Such a number is that of an earlier acknowledgment.
     pub is_acknowledged: bool,
 }
@@ -69,6 +76,8 @@ pub struct Lifecycle {
     syn_gap_ns: Option<i64>,
     /// Has the end sent a segment that is neither SYN nor RST?
     sent_non_syn: [bool; 2],
+    /// Did the server's first such segment, before its SYN, acknowledge numbers of an older connection?
+    challenged: bool,
     /// Time of the server's first SYN, in ns; `None` before it.
     answered_ns: Option<i64>,
     /// Time of the first such segment after both SYNs, in ns: an end has the other's SYN.
@@ -100,7 +109,8 @@ impl Lifecycle {
     const FIN: u8 = 16;
     const RST: u8 = 32;
 
-    /// Processes a segment of the end `from` that is no copy. `acceptability` is only called for a reset.
+    /// Processes a segment of the end `from` that is no copy. `acceptability` is only called for a reset, and for the
+    /// server's first segment that is none and no SYN.
     #[inline]
     pub fn observe(
         &mut self,
@@ -112,7 +122,7 @@ impl Lifecycle {
         self.unanswered_fins[1 - from] = 0;
         if segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) == 0 {
             if !self.sent_non_syn[from] {
-                self.note_non_syn(from, time_ns);
+                self.note_non_syn(from, time_ns, acceptability);
             }
         } else {
             self.observe_control(from, segment, time_ns, acceptability);
@@ -143,7 +153,7 @@ impl Lifecycle {
                 self.refused |= acceptability.answers_syn;
                 acceptability.answers_syn
             } else {
-                acceptability.in_window
+                acceptability.in_window && !self.is_forced(from, flags, acceptability)
             };
             if counts && !(self.fins[0] && self.fins[1]) {
                 self.reset_by.get_or_insert(by);
@@ -165,7 +175,7 @@ impl Lifecycle {
                 (self.reset_by, self.refused) = (None, false);
             }
         } else {
-            self.note_non_syn(from, time_ns);
+            self.note_non_syn(from, time_ns, acceptability);
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
@@ -177,11 +187,33 @@ impl Lifecycle {
     }
 
     /// Notes that `from` sent a segment that is neither SYN nor RST.
-    fn note_non_syn(&mut self, from: usize, time_ns: i64) {
+    #[cold]
+    fn note_non_syn(
+        &mut self,
+        from: usize,
+        time_ns: i64,
+        acceptability: impl FnOnce() -> Acceptability,
+    ) {
+        if from == 1 && !self.sent_non_syn[1] && self.is_syn_sent() {
+            self.challenged = acceptability().is_foreign_ack;
+        }
         self.sent_non_syn[from] = true;
         if !self.syns.contains(&0) {
             self.opened_ns.get_or_insert(time_ns);
         }
+    }
+
+    /// Has the client sent its SYN, and neither end an answer to one?
+    fn is_syn_sent(&self) -> bool {
+        self.syns[0] > 0 && self.syns[1] == 0 && !self.sent_non_syn[0]
+    }
+
+    /// Did TCP force this reset of `from`, whose connection stays? In SYN-SENT and SYN-RECEIVED, an unacceptable
+    /// acknowledgment is answered by a reset of its number (RFC 9293 sections 3.10.7.3 and 3.10.7.4).
+    fn is_forced(&self, from: usize, flags: Flags, acceptability: Acceptability) -> bool {
+        let is_opening = self.syns[from] > 0 && !self.sent_non_syn[from];
+        let answers = acceptability.is_unsent || self.challenged && self.is_syn_sent();
+        !flags.has(Flags::ACK) && is_opening && answers
     }
 
     /// Returns the time of the server's first SYN, in ns; `None` where there is none.
@@ -204,7 +236,12 @@ impl Lifecycle {
             [_, 0] if self.sent_non_syn[0] => Opening::NotCaptured,
             [_, 0] if self.refused => Opening::Refused,
             [_, 0] if !self.sent_non_syn[1] => Opening::NeverAnswered,
-            _ if self.syns[1] > 0 && self.sent_non_syn.contains(&true) => Opening::Complete,
+            [_, 0] if self.challenged => Opening::Challenged,
+            [_, 0] => Opening::NeverCompleted,
+            // Segments of an older connection complete none.
+            _ if self.sent_non_syn[0] || self.sent_non_syn[1] && !self.challenged => {
+                Opening::Complete
+            }
             _ => Opening::NeverCompleted,
         }
     }
@@ -268,7 +305,7 @@ impl Lifecycle {
         let fins = self.fins.map(i64::from);
         self.unacknowledged_bytes = [0, 1].map(|end| (outstanding[end] - fins[end]).max(0));
         self.retry_wait_ns = match self.opening() {
-            Opening::NeverAnswered => self.syn_gap_ns,
+            Opening::NeverAnswered | Opening::Challenged => self.syn_gap_ns,
             _ => retry_wait_ns,
         };
     }
