@@ -292,6 +292,24 @@ def test_a_scan_is_one_line():
     assert dict(trust.facts(capture))["handshakes"] == "never answered (2,000), complete (1)"
 
 
+@pytest.mark.parametrize(
+    ("ports", "named"),
+    [
+        ([81], "port 81"),
+        ([30203, 30102, 30203], "ports 30102 and 30203"),
+        ([9000, 81, 443], "ports 81, 443 and 9000"),
+        ([81, 82, 83, 84], "4 ports"),
+    ],
+)
+def test_a_sentence_names_up_to_three_ports(ports, named):
+    packets = []
+    for number, port in enumerate(ports):
+        ends = {"client": Address(CLIENT.host, 40_000 + number), "server": Address(SERVER.host, port)}
+        packets += scenario(f"{number} > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0", **ends)
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert f" to {named} of {SERVER.host} w" in line
+
+
 def test_nothing_is_told_where_nothing_failed():
     assert connections.sentences(analyzed(HANDSHAKE)) == []
 

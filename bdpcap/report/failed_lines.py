@@ -19,6 +19,8 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
@@ -51,6 +53,8 @@ MOST: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
 MANY: Final = 15
 """Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
+NAMED: Final = 3
+"""Maximum number of ports that a sentence names; of more, it gives the number."""
 MOST_STRANGERS: Final = 1000
 """Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
 REPEATED_NS: Final = 3_000_000_000
@@ -140,20 +144,28 @@ def _of_lines(keys: NDArray[np.int64], sweeping: NDArray[np.int64]) -> NDArray[n
 
 @dataclass
 class _Names:
-    """The number of different names. Only one name is kept, and a hash of the others."""
+    """The number of different names. Only the first names are kept, and a hash of each."""
 
-    one: str = ""
+    first: list[str] = field(default_factory=list)
     _hashes: list[NDArray[np.int64]] = field(default_factory=list)
 
     def add(self, names: pd.Series[str]) -> None:
         different = names.unique()
-        self.one = str(different[0])
+        self._keep(map(str, different[:NAMED]))
         self._hashes.append(hashes(different))
 
     def join(self, others: _Names) -> None:
         """Add other names."""
-        self.one = self.one or others.one
+        self._keep(others.first)
         self._hashes += others._hashes
+
+    def _keep(self, names: Iterable[str]) -> None:
+        self.first = list(dict.fromkeys([*self.first, *names]))[:NAMED]
+
+    @property
+    def one(self) -> str:
+        """The first name; empty before it."""
+        return self.first[0] if self.first else ""
 
     def __len__(self) -> int:
         return len(self.hashes())
@@ -384,5 +396,7 @@ class Line:
         return self.resetters.one if len(self.resetters) == 1 else "one end"
 
     def _port(self) -> str:
-        ports = self.ports.text("port")
-        return f"port {ports}" if ports == self.ports.one else ports
+        if len(self.ports) > NAMED:
+            return self.ports.text("port")
+        *most, last = sorted(self.ports.first, key=int)
+        return f"ports {', '.join(most)} and {last}" if most else f"port {last}"
