@@ -208,6 +208,8 @@ _REFUSED: Final = {
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 _SILENT_NEAR: Final = {"unclosed": _FORGOTTEN, "timeout": _UNANSWERED_NEAR}
 """Advice by kind, where the capture was taken next to the end that answered nothing."""
+_AT_CLIENT: Final = (_ADVICE["never answered"], _GIVEN_UP, _GIVEN_UP_OR_OLDER, _DROPPED)
+"""Advice on SYNs that were never answered, whatever their server: one client's have one cause."""
 _TALKING: Final = ("never answered", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
 _RACING: Final = ("never completed", "withdrawn")
@@ -251,18 +253,25 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
 
 
 def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
-    """Return lines with their advice; one line has all that strangers tried, as each of them tries a port or two."""
+    """Return lines with their advice; one line has all that strangers tried, as each of them tries a port or two.
+
+    One line also has all SYNs of a client that nobody answered, if the advice is on the client's side of the path.
+    """
     found: list[tuple[Line, str]] = []
-    scans: Line | None = None
+    joined: dict[tuple[str, str], Line] = {}
     for line, advice in advised:
-        if advice != _SCANNED:
+        client = line.clients.one if len(line.clients) == 1 else ""
+        at_client = client and advice in {*_AT_CLIENT, _UNREACHABLE.format(client)}
+        if advice != _SCANNED and not at_client:
             found.append((line, advice))
-        elif scans is None:
-            # `lines` keeps its own.
-            scans = deepcopy(line)
-            found.append((scans, advice))
+            continue
+        key = (client if at_client else "", advice)
+        if key in joined:
+            joined[key].join(line)
         else:
-            scans.join(line)
+            # `lines` keeps its own.
+            joined[key] = deepcopy(line)
+            found.append((joined[key], advice))
     return found
 
 

@@ -54,7 +54,7 @@ MOST: Final = 5
 MANY: Final = 15
 """Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 NAMED: Final = 3
-"""Maximum number of ports that a sentence names; of more, it gives the number."""
+"""Maximum number of ports, and of servers, that a sentence names; of more, it gives the number."""
 MOST_STRANGERS: Final = 1000
 """Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
 REPEATED_NS: Final = 3_000_000_000
@@ -283,6 +283,8 @@ class Line:
         """Add the connections of another line of the same kind, none of which was answered or ended by a reset."""
         self.connections += other.connections
         self.syns += other.syns
+        self.most_syns = max(self.most_syns, other.most_syns)
+        self.longest_ns = max(self.longest_ns, other.longest_ns)
         self.start_ns = min(self.start_ns, other.start_ns)
         self.end_ns = max(self.end_ns, other.end_ns)
         for own, others in (
@@ -294,7 +296,9 @@ class Line:
 
     def sentence(self, kind: str) -> str:
         """Return the sentence on the connections, which are of one kind."""
-        to = f"{self._port()} of {self.servers.text('host')}"
+        servers = self.servers
+        named = _listed(servers.first) if len(servers) <= NAMED else servers.text("host")
+        to = f"{self._port()} of {named}"
         subject = f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to}"
         if kind == LATE:
             return f"{subject} opened only after {self._opening()}."
@@ -376,6 +380,10 @@ class Line:
         return f"the {'client' if by_client else 'server'} sent the alert {tls.name(description)}"
 
     def _tries(self) -> str:
+        # Of many servers, it shows how long the client tried each.
+        if len(self.servers) > 1 and self.most_syns > 1:
+            most = units.number(self.most_syns, "SYN")
+            return f"up to {most} in {units.duration(self.longest_ns)} each"
         tries = units.number(self.syns, "SYN")
         lasted_ns = self.end_ns - self.start_ns
         return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
@@ -398,5 +406,11 @@ class Line:
     def _port(self) -> str:
         if len(self.ports) > NAMED:
             return self.ports.text("port")
-        *most, last = sorted(self.ports.first, key=int)
-        return f"ports {', '.join(most)} and {last}" if most else f"port {last}"
+        ports = sorted(self.ports.first, key=int)
+        return f"port{'' if len(ports) == 1 else 's'} {_listed(ports)}"
+
+
+def _listed(names: list[str]) -> str:
+    """Return names with commas between them, and the last after "and"."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
