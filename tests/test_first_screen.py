@@ -176,6 +176,19 @@ def test_a_delay_without_routers_is_no_distance(server, ttl, told):
     assert any("no router, yet a round trip takes at least 20 ms" in one for one in said) == told
 
 
+@pytest.mark.parametrize(("end", "told"), [("R.", True), ("F.", False)])
+def test_a_reset_in_the_middle_of_data_is_told(end, told):
+    flow = analyzed(f"""
+    +.001 > .  1:1461(1460)    ack 1 win 502
+    +0    > .  1461:2921(1460) ack 1 win 502
+    +.020 < {end} 1:1(0)       ack 2921 win 500
+    +0    > .  2921:4381(1460) ack 1 win 502
+    +.020 < R  1:1(0)
+    """).flow(0)
+    said = any("reset the connection while data still came" in one for one in screen.sentences(flow))
+    assert said == told
+
+
 def test_the_time_of_a_response_is_no_round_trip():
     # Each response of ten segments takes 20 ms to begin, and 8 ms to arrive.
     asks = "".join(

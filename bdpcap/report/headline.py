@@ -10,7 +10,17 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL, rwnd
-from bdpcap.diagnosis.natures import DISOWNED, LOSSES, MUTUAL, NO_TCP, OUTAGE, SLOW_START, STOPPED, nature
+from bdpcap.diagnosis.natures import (
+    DISOWNED,
+    LATE,
+    LOSSES,
+    MUTUAL,
+    NO_TCP,
+    OUTAGE,
+    SLOW_START,
+    STOPPED,
+    nature,
+)
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain import place
@@ -248,7 +258,7 @@ def _hold(flow: Flow, held_ns: float) -> str:
         return f"was held for {units.duration(min(stall_ns, held_ns))}: {kind.title}"
     if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         # Rounds with a repair begin before the loss, and end after the repair.
-        known_ns = min(stall_ns, held_ns) if kind is LOSSES else held_ns
+        known_ns = min(stall_ns, held_ns) if kind in (LOSSES, LATE) else held_ns
         return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"
     again = int(summary["retransmits"])
     tries = f", with {units.number(again, 'retransmission')}" if again else ""

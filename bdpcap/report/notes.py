@@ -14,6 +14,7 @@ from bdpcap.diagnosis.natures import (
     BLACK_HOLE,
     DISOWNED,
     FAREWELL,
+    LATE,
     LOSSES,
     MUTUAL,
     NO_TCP,
@@ -75,7 +76,7 @@ def _stall(flow: Flow) -> str:
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     told = (
-        nature(flow) in (BLACK_HOLE, DISOWNED, OUTAGE, LOSSES, FAREWELL, NO_TCP)
+        nature(flow) in (BLACK_HOLE, DISOWNED, OUTAGE, LOSSES, LATE, FAREWELL, NO_TCP)
         or pd.isna(stall_ns)
         or bool(flow._counts["acknowledgments_missing"])
     )
@@ -125,6 +126,17 @@ def _sentence(code: Code, flow: Flow) -> str:
     """Return the sentence of a finding; empty if the flow does not have it."""
     finding = found(flow).of(code)
     return "" if finding is None else finding.sentence
+
+
+def _cut(flow: Flow) -> str:
+    """Return a sentence on a reset of the receiver in the middle of data; empty without one, or if the verdict has it."""
+    fin, by = flow.capture._contents.streams.ending(flow.stream)
+    reset = not fin and by is not None and flow.is_from_client == (by == 1)
+    if not reset or not flow._counts["disowned"] or nature(flow) is DISOWNED:
+        return ""
+    return (
+        f"{host(flow.receiver)} reset the connection while data still came: no program got the last of them."
+    )
 
 
 def _default_size(flow: Flow) -> str:
@@ -185,6 +197,7 @@ def _first_byte(flow: Flow) -> str:
 
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
+    _cut,
     partial(_sentence, Code.PROXY),
     _delay,
     _too_big,

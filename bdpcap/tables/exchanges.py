@@ -13,7 +13,7 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 `s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
-acknowledgment ended counts as time of the side that sends.
+acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause.
 
 Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
 section 3.7.4). The receiver delays that acknowledgment.
@@ -81,7 +81,10 @@ def exchanges(
     answer, after = ask + 1, np.minimum(ask + 2, len(stream) - 1)
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
-    times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns", "pause_ns")}
+    times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns")}
+    # A repair explains a silence: the time of lost data, and of timers, is the network's.
+    repaired = times["retransmitted_ns"] != _core.NULL
+    pause_ns = np.where(repaired, 0, turns["pause_ns"])
     least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
@@ -92,11 +95,11 @@ def exchanges(
     responded = _last(times, answer, following, least_client)
     end = np.where(goes_on, following, responded)
     known = to_server != _core.NULL
-    server = np.maximum(respond - asked - np.where(known, to_server, 0), 0) + times["pause_ns"][answer]
+    server = np.maximum(respond - asked - np.where(known, to_server, 0), 0) + pause_ns[answer]
     # The last exchange ends with its response, since the client sent no further request.
     thinks = goes_on & (to_client != _core.NULL)
     thought = np.maximum(end - responded - np.where(thinks, to_client, 0), 0)
-    client = np.where(thinks, thought, 0) + times["pause_ns"][ask]
+    client = np.where(thinks, thought, 0) + pause_ns[ask]
     split = known & (thinks | ~goes_on)
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
     return frames.frame(
@@ -120,7 +123,7 @@ def exchanges(
             "network_ns": np.where(split, end - begin - server - client, _core.NULL),
             "client_ns": np.where(thinks, client, _core.NULL),
             "request_pauses": turns["pauses"][ask],
-            "request_pause_ns": times["pause_ns"][ask],
+            "request_pause_ns": pause_ns[ask],
             "request_holds": turns["holds"][ask],
             "request_held_ns": turns["held_ns"][ask],
             "response_holds": turns["holds"][answer],

@@ -33,6 +33,7 @@ __all__ = [
     "BLACK_HOLE",
     "DISOWNED",
     "FAREWELL",
+    "LATE",
     "LOSSES",
     "MUTUAL",
     "NO_TCP",
@@ -50,6 +51,7 @@ DISOWNED: Final = disowned.NATURE
 NO_TCP: Final = no_tcp.NATURE
 OUTAGE: Final = outage.NATURE
 LOSSES: Final = outage.LOSSES
+LATE: Final = outage.LATE
 STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
@@ -65,6 +67,7 @@ _ALL: Final = (
     BLACK_HOLE,
     OUTAGE,
     LOSSES,
+    LATE,
     STOPPED,
     FAREWELL,
     cut_off.NATURE,

@@ -13,6 +13,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
 from bdpcap.explain.findings import path_mtu
+from bdpcap.explain.findings.congestion import mostly_needless
 from bdpcap.read import vantage
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
@@ -39,6 +40,9 @@ _DROPPED: Final = (
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _STILL_THERE: Final = (
     "Find where packets are lost: a weak wireless link, a link with errors, or a queue that others fill."
+)
+_LATE: Final = (
+    "Find where the delay jumps, as in the power saving of Wi-Fi, or where acknowledgments are lost."
 )
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
 _UNANSWERED: Final = (
@@ -86,11 +90,11 @@ def _only_answer_lost(flow: Flow) -> bool:
 
 def _losses(flow: Flow) -> str:
     waited = units.duration(flow.summary["longest_stall_ns"])
-    known = (
-        "The data had arrived before: their acknowledgment was lost or late."
-        if _only_answer_lost(flow)
-        else f"Other acknowledgments show that {host(flow.receiver)} was there."
-    )
+    known = f"Other acknowledgments show that {host(flow.receiver)} was there."
+    if _only_answer_lost(flow):
+        known = "The data had arrived before: their acknowledgment was lost or late."
+    elif mostly_needless(flow):
+        known = "Most data sent again had arrived: they, or their acknowledgments, came late."
     return f"No acknowledgment of new data came for {waited}{_timers(flow)}. {known}{_rest(flow)}"
 
 
@@ -263,9 +267,18 @@ NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)
 
 LOSSES: Final = Nature(
     "loss and timeouts",
-    stalled,
+    lambda flow: stalled(flow) and not mostly_needless(flow),
     _losses,
-    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _STILL_THERE),
+    lambda flow: (places.path(flow), _STILL_THERE),
     shown,
 )
 """Such stalls that are no outage."""
+
+LATE: Final = Nature(
+    "late acknowledgments and timeouts",
+    stalled,
+    _losses,
+    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _LATE),
+    shown,
+)
+"""Such stalls in which most retransmitted data had arrived."""

@@ -16,7 +16,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["PHASES", "Phase", "limits", "losses_span", "lost", "phase_of"]
+__all__ = ["PHASES", "Phase", "limits", "losses_span", "lost", "mostly_needless", "phase_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def lost(flow: Flow) -> bool:
     return bool(summary["retransmitted_bytes"] and summary["spurious_retransmits"] < summary["retransmits"])
 
 
-def _mostly_needless(flow: Flow) -> bool:
+def mostly_needless(flow: Flow) -> bool:
     """Return whether most packets that were sent again had arrived: the path held them, or their acknowledgments."""
     return bool(2 * flow.summary["spurious_retransmits"] > flow.summary["retransmits"])
 
@@ -105,7 +105,7 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
         return "too big"
     if most not in ("avoidance", "recovery"):
         return most
-    if most == "recovery" and _mostly_needless(flow):
+    if most == "recovery" and mostly_needless(flow):
         return "needless"
     if not lost(flow):
         return "avoidance"
@@ -138,7 +138,7 @@ def _again(flow: Flow) -> str:
     if not retransmitted:
         return "Nothing was lost."
     share = units.percent(of_sent(retransmitted, payload))
-    arrived = f"; {_arrived(flow)}" if _mostly_needless(flow) else ""
+    arrived = f"; {_arrived(flow)}" if mostly_needless(flow) else ""
     return f"The sender retransmitted {units.exact_bytes(retransmitted)}, {share} of the bytes sent{arrived}."
 
 
