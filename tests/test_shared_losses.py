@@ -11,6 +11,7 @@ from scenario import CLIENT, HANDSHAKE, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.explain import shared_losses
+from bdpcap.report import screen
 from bdpcap.report.page import html
 
 UNRELATED = ["1.2.0.1", "5.6.0.1", "8.8.0.1", "9.9.0.1"]
@@ -91,3 +92,16 @@ def test_packets_that_come_again_to_a_host_that_is_gone_are_no_losses_of_its_pat
     capture = captured([unanswered() for _ in UNRELATED], UNRELATED)
     assert sum(flow.summary["retransmits"] for flow in capture) == 3 * len(UNRELATED)
     assert not shared_losses.sentence(capture)
+
+
+@pytest.mark.parametrize(("pause_s", "told"), [("0.9", True), ("2", False)])
+def test_short_pauses_may_be_lost_flights_where_most_hosts_lose_packets(pause_s, told):
+    # A timer runs out within a second for a flight that the path lost (RFC 6298 section 2.1).
+    waits = "".join(
+        f"\n+{pause_s} < . {at}:{at + 1000}(1000) ack 101 win 500\n+.00001 > . 101:101(0) ack {at + 1000} win 502"
+        for at in range(40_001, 60_001, 1000)
+    )
+    capture = captured([download(2) + waits] * 4, UNRELATED)
+    for flow in (one for one in capture if not one.is_from_client):
+        assert ("flights of it were lost before the capture" in screen.sentences(flow)[-1]) == told
+        assert ("Mend its losses first" in flow.remedy.words) == told

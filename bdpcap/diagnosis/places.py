@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
 __all__ = [
+    "both_ways",
     "either",
     "full_link",
     "path",
@@ -60,6 +61,11 @@ def path_from_capture(flow: Flow) -> str:
 def path_back(flow: Flow) -> str:
     """Return the path of the acknowledgments; on one machine, that machine."""
     return _only_host(flow) or f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+
+
+def both_ways(flow: Flow) -> str:
+    """Return the path of data and acknowledgments; on one machine, that machine."""
+    return _only_host(flow) or f"the path between {host(flow.sender)} and {host(flow.receiver)}"
 
 
 def path_back_or_sender(flow: Flow) -> str:

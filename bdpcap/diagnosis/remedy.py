@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
-from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
-from bdpcap.explain import remedies, sendbuf
+from bdpcap.explain import remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.expected import GAIN, Lift, lifts
@@ -83,6 +83,7 @@ def remedy(flow: Flow) -> Remedy:
         _rewritten,
         _relayed,
         _beside_udp,
+        _after_losses,
         _pauses,
         _little_to_gain,
         _of_others,
@@ -129,6 +130,14 @@ def _untimed(flow: Flow) -> Remedy | None:
         "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "
         "trip and no limit is known.",
     )
+
+
+def _after_losses(flow: Flow) -> Remedy | None:
+    """Return the advice on a flow whose pauses may be losses of a path that most hosts share; None for any other."""
+    if flow.summary["limit"] != "app" or not app.may_be_losses(flow):
+        return None
+    words = "Mend its losses first: flights that were lost before the capture look like pauses of a program."
+    return Remedy(shared_losses.place(flow), words)
 
 
 def _seen_whole(flow: Flow) -> Remedy | None:

@@ -55,5 +55,5 @@ def on_one_machine(one: str, other: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an address is of the loopback, which each host has; False for a pseudonym."""
-    return address.startswith("127.") or address == "::1"
+    """Return whether an address is one that hosts use for the loopback: 127.0.0.0/16, or ::1; False for a pseudonym."""
+    return address.startswith("127.0.") or address == "::1"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
+from bdpcap.explain import shared_losses
 from bdpcap.explain.exchange_shares import answering_ns, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HABITS", "LIMIT", "owing"]
 
+TIMER_NS: Final = 1_000_000_000
+"""Retransmission timeout before the first round trip is known (RFC 6298 section 2.1): few last longer."""
+
 HABITS: Final = {
     "app-own-time": "it wrote at its own pace, not when acknowledgments came",
     "app-starts": "it waited again and again until nothing was in flight, then wrote more",
@@ -33,6 +37,12 @@ HABITS: Final = {
 """Behaviour of the sending program in words, by the rule that decided."""
 
 
+def may_be_losses(flow: Flow) -> bool:
+    """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses are short."""
+    found = pauses.of(flow.rtts)
+    return bool(shared_losses.place(flow) and 0 < found.own_ns <= found.own * TIMER_NS)
+
+
 def _pauses(flow: Flow, own: pd.DataFrame) -> str:
     # The reason is that of the named detail: a flow of small writes pauses, too.
     own = own[own["detail"] == longest(own, "detail")]
@@ -43,11 +53,9 @@ def _pauses(flow: Flow, own: pd.DataFrame) -> str:
     lasting = units.duration(found.own_ns)
     if found.own == 0:
         return ""
-    return (
-        f"it paused for {lasting}"
-        if found.own == 1
-        else f"it paused {units.count(found.own)} times, {lasting} in all"
-    )
+    paused = f"for {lasting}" if found.own == 1 else f"{units.count(found.own)} times, {lasting} in all"
+    unseen = ", or flights of it were lost before the capture" if may_be_losses(flow) else ""
+    return f"it paused {paused}{unseen}"
 
 
 def _peers_data(flow: Flow, _: pd.DataFrame) -> str:

@@ -50,7 +50,7 @@ def _needless(flow: Flow, _: pd.DataFrame) -> str:
     again, arrived = (int(summary[name]) for name in ("retransmits", "spurious_retransmits"))
     most = "all" if arrived >= again else f"{units.count(arrived)} of"
     packets = units.number(again, "packet")
-    return f"{most} {packets} sent again had arrived, since the path held them or their acknowledgments"
+    return f"{most} {packets} sent again had arrived, late or with their acknowledgments lost"
 
 
 def _repaired(flow: Flow) -> Shown | None:
@@ -200,7 +200,7 @@ LIMIT: Final = Limit(
         "needless": Cause(
             "Retransmissions of data that had arrived held the sender back",
             _needless,
-            places.path,
+            places.both_ways,
             PHASES["needless"].advice,
             with_change("without such delays"),
             _repaired,

@@ -278,7 +278,7 @@ LATE: Final = Nature(
     "late acknowledgments and timeouts",
     stalled,
     _losses,
-    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.path(flow), _LATE),
+    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.both_ways(flow), _LATE),
     shown,
 )
 """Such stalls in which most retransmitted data had arrived."""

@@ -94,8 +94,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
     if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
-        by = f"for {requests.BEHIND}" if shares.relayed else f"by the server{_began(flow, typical.server_ns)}"
-        share = f"{units.duration(typical.server_ns)} of it {by}"
+        share = f"{units.duration(typical.server_ns)} of it {_by_server(flow, shares)}"
     elif rtt_ns is not None and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
         least_ns = min(rtt_ns, took_ns)
@@ -110,6 +109,16 @@ def _typical(flow: Flow, shares: Shares) -> str:
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     return f"{units.duration(each_ns)}: {share}"
+
+
+def _by_server(flow: Flow, shares: Shares) -> str:
+    """Return to whom the server's time of a typical answer is due, in words."""
+    if shares.relayed:
+        return f"for {requests.BEHIND}"
+    began = _began(flow, shares.typical.server_ns)
+    if began and sent_again(flow):
+        return "in pauses within the answer, the server's or for lost packets"
+    return f"by the server{began}"
 
 
 def _began(flow: Flow, server_ns: int) -> str:

@@ -71,7 +71,7 @@ PHASES: Final = {
     "brief losses": Phase("growth after losses of a short time", "Find where packets are lost or delayed."),
     "needless": Phase(
         "retransmissions of data that had arrived",
-        "Find where the delay jumps, as in the power saving of Wi-Fi, or where packets overtake others.",
+        "Find where the delay jumps, as in the power saving of Wi-Fi, or where acknowledgments are lost.",
     ),
 }
 """Phase by detail of the limit ``cwnd``. Acknowledgments, losses and copies divide some details further."""
@@ -103,10 +103,10 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     # After a loss, the growth that follows is part of its repair.
     if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
         return "too big"
+    if most in ("outage", "recovery") and flow.summary["retransmits"] and mostly_needless(flow):
+        return "needless"
     if most not in ("avoidance", "recovery"):
         return most
-    if most == "recovery" and mostly_needless(flow):
-        return "needless"
     if not lost(flow):
         return "avoidance"
     return "recovery" if _by_losses(flow, held) else "brief losses"
