@@ -1215,6 +1215,15 @@ def test_a_connection_opens_late_if_a_syn_timed_out(dialogue, opened):
         assert said[0].startswith(f"{start} {opened}. ")
 
 
+def test_on_one_machine_a_capture_is_next_to_neither_end():
+    # An emulator of loss drops packets between the two ends of a loopback interface, on either side of the capture.
+    ends = {"client": Address("127.0.0.1", 50_000), "server": Address("127.0.0.1", 80)}
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(f"100 {TRY}\n+1 {TRY}{OPENS}", **ends))))
+    written = " ".join(report.text(capture).split())
+    assert "A SYN or its answer was lost" in written
+    assert "next to the server" not in written
+
+
 def test_the_time_of_opening_ends_with_the_clients_answer():
     seen = lived(f"0 {TRY}\n+1 {TRY}{OPENS}")
     assert seen.opening_ns == 1_020_000_000

@@ -23,7 +23,7 @@ from bdpcap.explain.once import once
 from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -84,6 +84,7 @@ def remedy(flow: Flow) -> Remedy:
         _relayed,
         _beside_udp,
         _after_losses,
+        _on_one_machine,
         _pauses,
         _little_to_gain,
         _of_others,
@@ -138,6 +139,15 @@ def _after_losses(flow: Flow) -> Remedy | None:
         return None
     words = "Mend its losses first: flights that were lost before the capture look like pauses of a program."
     return Remedy(shared_losses.place(flow), words)
+
+
+def _on_one_machine(flow: Flow) -> Remedy | None:
+    """Return the advice on late or lost acknowledgments on one machine; None for any other flow."""
+    why, _ = cause(flow)
+    local = on_one_machine(host(flow.sender), host(flow.receiver))
+    if not local or why is not ALL["cwnd"].causes.get("needless"):
+        return None
+    return Remedy(why.where(flow), remedies.ON_ONE_MACHINE)
 
 
 def _seen_whole(flow: Flow) -> Remedy | None:

@@ -122,7 +122,9 @@ def _table(
     }
     at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
     own_host = place.own(capture)
-    at_client, at_server = at_client | (client == own_host), at_server | (server == own_host)
+    # On one machine, a capture at both ends shows no part of the path between them.
+    apart = client != server
+    at_client, at_server = at_client | (client == own_host) & apart, at_server | (server == own_host) & apart
     numbers = {
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],

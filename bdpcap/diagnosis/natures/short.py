@@ -76,8 +76,10 @@ def _answer(flow: Flow, rest_ns: int) -> str:
     """Return a clause on the server's time to answer where it is most of a client's time without data; else empty."""
     if not flow.is_from_client or not flow.capture._contents.has_exchanges:
         return ""
-    answer_ns = int(flow._requests["server_ns"].fillna(0).sum())
-    if not max(_AT_ONCE_NS, rest_ns // 2) <= answer_ns <= rest_ns:
+    server_ns = flow._requests["server_ns"].fillna(0)
+    answer_ns = int(server_ns.sum())
+    # Data that come later than a person waits may be news, and no answer.
+    if not max(_AT_ONCE_NS, rest_ns // 2) <= answer_ns <= rest_ns or server_ns.max() >= NOTICED_NS:
         return ""
     return f", and the server took {units.duration(answer_ns)} of it to answer"
 

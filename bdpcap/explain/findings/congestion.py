@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap.explain import remedies
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.sent_again import of_sent
+from bdpcap.explain.sent_again import FEWEST, of_sent
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     # After a loss, the growth that follows is part of its repair.
     if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
         return "too big"
-    if most in ("outage", "recovery") and flow.summary["retransmits"] and mostly_needless(flow):
+    if most in ("outage", "recovery") and flow.summary["retransmits"] >= FEWEST and mostly_needless(flow):
         return "needless"
     if most not in ("avoidance", "recovery"):
         return most
