@@ -588,3 +588,11 @@ def test_the_servers_answer_is_named_where_it_is_most_of_a_clients_idle_time(ans
     ]
     (said,) = screen.sentences(analysed("\n".join(lines)).flow(0, str(CLIENT)))
     assert (f"the server took {answered_ms} ms of it to answer" in said) == told
+
+
+@pytest.mark.parametrize(("in_flight", "told"), [(2, False), (2920, True)])
+def test_less_than_a_segment_fills_no_send_buffer(in_flight, told):
+    rtts = pd.DataFrame({"round": [0, 1], "limit": "sndbuf", "start_ns": [0, 10], "end_ns": [10, 110]})
+    summary = {"limit": "sndbuf", "sndbuf_share": 1.0, "in_flight_max_bytes": in_flight, "mss_bytes": 1460}
+    summary |= {"active_ns": 110, "retransmits": 0, "spurious_retransmits": 0}
+    assert ("the send buffer" in short._held(SimpleNamespace(rtts=rtts, summary=summary))) == told

@@ -204,6 +204,9 @@ def _held(flow: Flow) -> str:
     limit = str(flow.summary["limit"])
     if limit in ("app", "unknown") or _only_needless(flow):
         return ""
+    # Every send buffer holds a segment (SOCK_MIN_SNDBUF of Linux), so less in flight is all that there was.
+    if limit == "sndbuf" and flow.summary["in_flight_max_bytes"] < flow.summary["mss_bytes"]:
+        return ""
     own = flow.rtts[flow.rtts["limit"] == limit]
     if limit == "rwnd" and longest(own, "detail") == "ramp" and not _is_few(flow):
         ramp = rwnd.LIMIT.causes["ramp"]
