@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ from bdpcap import report
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
-from bdpcap.read.flaws import DECLARED, ReceivedTwice
+from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen
 from bdpcap.read.quality import flaws
 from bdpcap.report import connections, screen
 from bdpcap.words import units
@@ -763,3 +764,11 @@ def test_a_large_step_of_the_clock_makes_all_times_doubtful(back_s, grave):
     capture = bdpcap.analyze(io.BytesIO(pcap(stepped)))
     said = [doubt for doubt in doubts(capture) if doubt.startswith("Time runs backwards")]
     assert bool(said) == grave
+
+
+@pytest.mark.parametrize(("missed_bytes", "grave"), [(0, False), (1460, True)])
+def test_drops_are_grave_only_if_acknowledged_data_are_missing(missed_bytes, grave):
+    # A dropped packet of TCP data that arrived is acknowledged, so the capture lacks acknowledged data.
+    info = SimpleNamespace(capture_drops=900, frames=100, missed_bytes=missed_bytes)
+    (dropped,) = (one for one in DECLARED if one.code == "dropped")
+    assert dropped.is_grave(Seen(info, {}, {}, 10_000)) == grave

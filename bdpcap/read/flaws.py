@@ -348,7 +348,10 @@ DECLARED: Final = (
             "capture only."
         ),
         "Losses may be those of the capture.",
-        grave=lambda seen: seen.drops >= GRAVE * max(1, seen.info.frames + seen.drops),
+        # Where no acknowledged data are missing, none of them were dropped.
+        grave=lambda seen: (
+            seen.info.missed_bytes > 0 and seen.drops >= GRAVE * max(1, seen.info.frames + seen.drops)
+        ),
     ),
     Declared(
         "years-apart",
