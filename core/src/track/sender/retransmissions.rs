@@ -83,6 +83,16 @@ struct Head {
     tsval: u32,
 }
 
+/// A timer's retransmission of the first of several segments in flight, while nothing else is retransmitted (F-RTO, RFC
+/// 5682 section 2.1).
+#[derive(Debug, Clone, Copy)]
+struct TimerSent {
+    start: i64,
+    end: i64,
+    /// Has an acknowledgment covered it alone?
+    acknowledged: bool,
+}
+
 /// The state of a flow that has retransmitted something.
 #[derive(Debug, Default)]
 struct Recovery {
@@ -96,6 +106,8 @@ struct Recovery {
     recent: VecDeque<Retransmission>,
     /// The last retransmission of the first unacknowledged segment, while unacknowledged.
     head: Option<Head>,
+    /// The last retransmission, if a timer sent it.
+    timer_sent: Option<TimerSent>,
     /// When the last retransmission was sent, ns.
     last_ns: Option<i64>,
     /// How long SND.UNA had not advanced, and nothing was retransmitted, before the last retransmission, ns.
@@ -231,6 +243,12 @@ impl Retransmissions {
             let (start, end) = (una, data.end);
             recovery.head = data.tsval.map(|tsval| Head { start, end, tsval });
         }
+        let leads = cause == Cause::Timeout && data.start <= una && data.end < next;
+        recovery.timer_sent = leads.then_some(TimerSent {
+            start: data.start,
+            end: data.end,
+            acknowledged: false,
+        });
         if recovery.recent.len() == Self::MAX_REMEMBERED {
             recovery.recent.pop_front();
         }
@@ -339,6 +357,7 @@ impl Retransmissions {
         if let Some((start, end)) = duplicate {
             recovery.spurious(start, end, mss);
         }
+        recovery.follow_timer(ack, mss);
     }
 
     /// Counts an acknowledgment that passes the tap at `time_ns`: it `advanced` SND.UNA or is a `duplicate`.
@@ -393,6 +412,24 @@ impl Retransmissions {
 }
 
 impl Recovery {
+    /// Follows the acknowledgments after a timer's retransmission (RFC 5682 section 2.1).
+    ///
+    /// The first one covers it alone, and the next one data that were sent once. So the flight came in its order, and
+    /// with it the first copy. Had that been lost, one acknowledgment would cover all that came meanwhile.
+    fn follow_timer(&mut self, ack: i64, mss: i64) {
+        let Some(sent) = self.timer_sent.filter(|sent| ack > sent.start) else {
+            return;
+        };
+        let covers_it_alone = ack <= sent.end;
+        if !covers_it_alone && sent.acknowledged {
+            self.spurious(sent.start, sent.end, mss);
+        }
+        self.timer_sent = covers_it_alone.then_some(TimerSent {
+            acknowledged: true,
+            ..sent
+        });
+    }
+
     /// Counts retransmitted packets of `start..end` as spurious, because it arrived twice. A packet counts once, and of
     /// two retransmissions the earlier one counts first.
     fn spurious(&mut self, start: i64, end: i64, mss: i64) {

@@ -243,6 +243,42 @@ fn a_reported_duplicate_is_counted_once() {
 }
 
 #[test]
+fn acknowledgments_in_their_order_after_a_timeout_show_that_nothing_was_lost() {
+    // RFC 5682 section 2.1: the second acknowledgment covers data that were sent once.
+    for (acks, again, spurious) in [
+        (&[1, 2][..], None, 1),
+        (&[1, 10], None, 1),
+        (&[10], None, 0),      // the rest had arrived, and this alone was lost
+        (&[1], None, 0),       // nothing more is known
+        (&[1, 2], Some(1), 0), // the sender sent the next one again, too
+        (&[0, 0], None, 0),
+    ] {
+        let mut scene = sent(10);
+        assert_eq!(scene.retransmit(400, 0, 0), Cause::Timeout);
+        for (number, ack) in acks.iter().enumerate() {
+            let at_ms = 430 + number as i64;
+            scene.ack(at_ms, *ack, &[]);
+            scene
+                .classifier
+                .detect_spurious(*ack * MSS, None, None, MSS);
+            if let Some(segment) = again.filter(|_| number == 0) {
+                scene.retransmit(at_ms, segment, 0);
+            }
+        }
+        assert_eq!(scene.classifier.counts().spurious, spurious, "{acks:?}");
+    }
+    // A lone segment has no other data before it.
+    let mut scene = sent(1);
+    scene.retransmit(1_500, 0, 0);
+    for ack in [1, 2] {
+        scene.send(1);
+        scene.ack(1_530, ack, &[]);
+        scene.classifier.detect_spurious(ack * MSS, None, None, MSS);
+    }
+    assert_eq!(scene.classifier.counts().spurious, 0);
+}
+
+#[test]
 fn an_older_tsecr_shows_that_the_first_copy_arrived() {
     for (tsecr, spurious) in [(1, 1), (240, 0)] {
         let mut scene = sent(1);
