@@ -160,7 +160,7 @@ def test_a_frame_that_wifi_sends_again_is_a_copy():
 @pytest.mark.parametrize(
     ("second", "third", "sent", "copies"),
     [
-        # A device pads the payload of 33 bytes to 256, and another removes what it added.
+        # A device pads the payload of 33 bytes to 256, and another removes the padding.
         ("1:257(256) ack 1 win 502 id 500", "1:34(33) ack 1 win 502 id 500", 33, 2),
         # A retransmission of 33 bytes with the next 223 has an identification of its own.
         ("1:257(256) ack 1 win 502 id 501", "257:290(33) ack 1 win 502 id 502", 289, 0),

@@ -145,7 +145,7 @@ def _on_one_machine(flow: Flow) -> Remedy | None:
     """Return the advice on late or lost acknowledgments on one machine; None for any other flow."""
     why, _ = cause(flow)
     local = on_one_machine(host(flow.sender), host(flow.receiver))
-    if not local or why is not ALL["cwnd"].causes.get("needless"):
+    if not local or why is not ALL["cwnd"].causes["needless"]:
         return None
     return Remedy(why.where(flow), remedies.ON_ONE_MACHINE)
 

@@ -11,7 +11,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "clause", "of_flow", "of_sent", "sent_again"]
+__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "clause", "needed", "of_flow", "of_sent", "sent_again"]
 
 NOTED_SHARE: Final = 0.05
 """Share of retransmissions from which on a path is to be looked at; a choice: sound paths lose less."""
@@ -35,6 +35,11 @@ def of_sent(retransmitted_bytes: float, payload_bytes: float) -> float:
     Acknowledgments, which are never retransmitted, do not count, and a packet of several segments counts as they do.
     """
     return retransmitted_bytes / max(1, payload_bytes + retransmitted_bytes)
+
+
+def needed(flow: Flow) -> int:
+    """Return how many retransmissions of a flow had a need, as far as the receiver's reports show it."""
+    return int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
 
 
 def clause(share: float, sent: str = "sent") -> str:

@@ -22,13 +22,14 @@ from bdpcap.diagnosis.natures import (
     TIMER,
     nature,
 )
+from bdpcap.diagnosis.natures.outage import reset_by_receiver
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import shared_mss
 from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
-from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, of_flow, of_sent
+from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, needed, of_flow, of_sent
 from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -101,13 +102,14 @@ def _delay(flow: Flow) -> str:
     sides = flow.capture._contents.streams.sides(flow.stream)
     one, other = (network(host(end)) for end in (flow.sender, flow.receiver))
     near = one == other and np.isin(sides["ttl"], INITIAL_TTLS).all()
-    if not near or _least_trip_ns(flow) < LOCAL_NS:
+    trip_ns = _least_trip_ns(flow)
+    if not near or trip_ns < LOCAL_NS:
         return ""
     shares = requests.limited(flow)
-    if _least_trip_ns(flow) < NOTICED_NS and (shares is None or next(iter(shares.parts)) != "network"):
+    if trip_ns < NOTICED_NS and (shares is None or next(iter(shares.parts)) != "network"):
         return ""
     return (
-        f"Packets passed no router, yet a round trip takes at least {units.duration(_least_trip_ns(flow))}: a set delay "
+        f"Packets passed no router, yet a round trip takes at least {units.duration(trip_ns)}: a set delay "
         "(tc netem), a tunnel, or a radio link."
     )
 
@@ -130,8 +132,8 @@ def _sentence(code: Code, flow: Flow) -> str:
 
 def _cut(flow: Flow) -> str:
     """Return a sentence on a reset of the receiver in the middle of data; empty without one, or if the verdict has it."""
-    fin, by = flow.capture._contents.streams.ending(flow.stream)
-    reset = not fin and by is not None and flow.is_from_client == (by == 1)
+    fin, _ = flow.capture._contents.streams.ending(flow.stream)
+    reset = not fin and reset_by_receiver(flow)
     if not reset or not flow._counts["disowned"] or nature(flow) is DISOWNED:
         return ""
     return (
@@ -165,12 +167,7 @@ def resent_share(flow: Flow) -> float | None:
     """Return the share of retransmissions in what a flow sent; None if they were few, or had no need."""
     summary = flow.summary
     share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
-    return None if share < NOTED_SHARE or _lost(flow) < FEWEST else share
-
-
-def _lost(flow: Flow) -> int:
-    """Return how many retransmissions had a need, as far as the receiver's reports show it."""
-    return int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
+    return None if share < NOTED_SHARE or needed(flow) < FEWEST else share
 
 
 def _sent_again(flow: Flow) -> str:
@@ -179,7 +176,7 @@ def _sent_again(flow: Flow) -> str:
     if nature(flow) is not None or summary["limit"] == "cwnd" or share is None:
         return ""
     # No later segment shows the loss of a whole flight.
-    unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > _lost(flow)
+    unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > needed(flow)
     hides = unseen and share >= NOTABLE_SHARE
     return f"{of_flow(flow)}.{' Flights lost before the capture look like pauses of the program.' if hides else ''}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["HABITS", "LIMIT", "owing"]
+__all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
 
 TIMER_NS: Final = 1_000_000_000
 """Retransmission timeout before the first round trip is known (RFC 6298 section 2.1): few last longer."""

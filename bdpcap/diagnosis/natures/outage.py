@@ -13,7 +13,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
 from bdpcap.explain.findings import path_mtu
-from bdpcap.explain.findings.congestion import mostly_needless
+from bdpcap.explain.findings.congestion import PHASES, mostly_needless
 from bdpcap.read import vantage
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
@@ -40,9 +40,6 @@ _DROPPED: Final = (
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _STILL_THERE: Final = (
     "Find where packets are lost: a weak wireless link, a link with errors, or a queue that others fill."
-)
-_LATE: Final = (
-    "Find where the delay jumps, as in the power saving of Wi-Fi, or where acknowledgments are lost."
 )
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
 _UNANSWERED: Final = (
@@ -210,17 +207,17 @@ def _routers(flow: Flow) -> int | None:
     return vantage.routers(int(sides["ttl"][sides["sender"].index(flow.receiver)]))
 
 
-def _was_reset(flow: Flow, quiet: Silence) -> bool:
-    """Return whether the receiver ended a silence by a reset."""
+def reset_by_receiver(flow: Flow) -> bool:
+    """Return whether a reset of the receiver ended a flow's connection."""
     _, by = flow.capture._contents.streams.ending(flow.stream)
-    return quiet.to_end and by is not None and flow.is_from_client == (by == 1)
+    return by is not None and flow.is_from_client == (by == 1)
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
     quiet = _span(flow)
     if quiet is None:
         return places.path(flow), _GONE
-    if _was_reset(flow, quiet):
+    if quiet.to_end and reset_by_receiver(flow):
         return places.receiver(flow), "See why it reset the connection, and why it answered nothing before."
     if _passed(flow, quiet):
         return _behind(flow, quiet)
@@ -278,7 +275,10 @@ LATE: Final = Nature(
     "late acknowledgments and timeouts",
     stalled,
     _losses,
-    lambda flow: (places.path_back(flow) if _only_answer_lost(flow) else places.both_ways(flow), _LATE),
+    lambda flow: (
+        places.path_back(flow) if _only_answer_lost(flow) else places.both_ways(flow),
+        PHASES["needless"].advice,
+    ),
     shown,
 )
 """Such stalls in which most retransmitted data had arrived."""

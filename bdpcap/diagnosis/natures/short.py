@@ -13,7 +13,7 @@ from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost
-from bdpcap.explain.sent_again import FEWEST, of_flow
+from bdpcap.explain.sent_again import FEWEST, needed, of_flow
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -218,8 +218,7 @@ def _held(flow: Flow) -> str:
         return ""
     article = "" if limit == "cwnd" else "the "
     share = units.share(flow.summary[f"{limit}_share"])
-    needed = int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
-    lost_share = f": {of_flow(flow)}" if limit == "cwnd" and needed >= FEWEST else ""
+    lost_share = f": {of_flow(flow)}" if limit == "cwnd" and needed(flow) >= FEWEST else ""
     return f" Its main limit was {article}{LIMIT_NAMES[limit]}, for {share} of the active time{lost_share}."
 
 

@@ -3,8 +3,8 @@
 
 use super::option_list::{kind, split_value};
 
-/// What only a few segments show, in one word: the layout of a SYN, the cookie of iperf3, or the
-/// beginning of a TLS record. It is 0 in all others.
+/// What only a few segments show, in one word: the layout of a SYN, the cookie of iperf3, or the beginning of a TLS
+/// record. It is 0 in all others.
 ///
 /// The order and the padding of a SYN's options differ between TCP stacks. The lowest bits hold [`Marks::OPTIONS`] codes
 /// of four bits, each for an option or for a run of no operations; [`Marks::CODES`] has their letters. The number of
@@ -137,18 +137,20 @@ impl Marks {
     #[must_use]
     #[inline(always)] // for every segment with payload
     pub const fn tls_handshake(self) -> Option<u8> {
-        if self.0 & Self::TLS_HANDSHAKE == 0 {
-            None
-        } else {
-            Some(self.0.to_le_bytes()[0])
-        }
+        self.value_of(Self::TLS_HANDSHAKE)
     }
 
     /// Returns the description of the fatal TLS alert that the payload is; `None` where it is none.
     #[must_use]
     #[inline(always)] // for every segment with payload
     pub const fn tls_alert(self) -> Option<u8> {
-        if self.0 & Self::TLS_ALERT == 0 {
+        self.value_of(Self::TLS_ALERT)
+    }
+
+    /// Returns the lowest byte, the value of a mark; `None` without the mark.
+    #[inline(always)] // for every segment with payload
+    const fn value_of(self, mark: u64) -> Option<u8> {
+        if self.0 & mark == 0 {
             None
         } else {
             Some(self.0.to_le_bytes()[0])

@@ -111,7 +111,7 @@ impl<'a> Tcp<'a> {
         self.flags().has(Flags::SYN) || Marks::may_mark(self.payload_bytes, self.payload())
     }
 
-    /// Returns what was captured of the payload, with padding.
+    /// Returns the captured bytes of the payload, and those that pad it.
     fn payload(&self) -> &[u8] {
         (self.rest.get(usize::from(self.options_bytes)..)).unwrap_or_default()
     }

@@ -536,12 +536,11 @@ impl Connection {
             if let Some(record) = observed.segment.marks.tls_handshake() {
                 self.turns.begins_with(record, observed.at);
             }
-            if effect.kind == Kind::Retransmission {
-                // Its first copy was lost before the tap.
-                self.turns.retransmitted(direction, observed.at);
-            }
-        } else if effect.kind == Kind::Retransmission && !own.flow.tap.is_acknowledged() {
-            // A copy of what the receiver has acknowledged is no part of the message: the first one was.
+        }
+        // A copy of what the receiver has acknowledged is no part of the message: the first one was. With new bytes, the
+        // first one was lost before the tap.
+        if effect.kind == Kind::Retransmission && (new_bytes > 0 || !own.flow.tap.is_acknowledged())
+        {
             self.turns.retransmitted(direction, observed.at);
         }
         if self.wants_events {
