@@ -53,6 +53,10 @@ def unanswered(since_s, lasting_s):
     )
 
 
+def sentence(capture):
+    return str(common_stalls.shared(capture) or "")
+
+
 def captured(*dialogues):
     packets = [
         packet
@@ -64,13 +68,18 @@ def captured(*dialogues):
 
 def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host():
     capture = captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE))
-    said = common_stalls.sentence(capture)
+    said = sentence(capture)
     assert said == (
         "Streams 0, 1 to 2 hosts waited at the same time for 2 s, from 6 s on. "
-        f"They share the path near {CLIENT.host}: see its wireless or access link first."
+        f"They share the path near {CLIENT.host}. Near {CLIENT.host}: See its wireless or access link first."
     )
-    assert said in " ".join(report.text(capture).split())
-    assert "see its wireless or access link first" in html(capture)
+    assert said in " ".join(html(capture).split())
+
+
+def test_the_common_link_is_the_first_advice():
+    said = " ".join(report.text(captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE))).split())
+    assert f"WHAT TO DO Near {CLIENT.host}: See its wireless or access link first. TO SEE IT" in said
+    assert "Nothing to mend" not in said.partition("WHAT TO DO")[2]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host()
     ],
 )
 def test_other_stalls_show_no_common_path(one, other, server):
-    assert common_stalls.sentence(captured((behind(one), SERVER), (behind(other), server))) == ""
+    assert sentence(captured((behind(one), SERVER), (behind(other), server))) == ""
 
 
 @pytest.mark.parametrize(
@@ -103,18 +112,18 @@ def test_other_stalls_show_no_common_path(one, other, server):
 def test_a_neighbour_that_waits_too_shows_the_link_of_the_host_in_less_than_a_timer(
     neighbour, since_s, shared
 ):
-    said = common_stalls.sentence(captured((neighbour, SERVER), (behind(waits(since_s, 0.9)), ELSEWHERE)))
+    said = sentence(captured((neighbour, SERVER), (behind(waits(since_s, 0.9)), ELSEWHERE)))
     assert shared in said
     assert bool(said) == bool(shared)
 
 
 def test_a_path_of_long_round_trips_does_not_stall():
     far = waits(5, 1.2).replace("+.020", "+1.2")
-    assert common_stalls.sentence(captured((far, SERVER), (far, ELSEWHERE))) == ""
+    assert sentence(captured((far, SERVER), (far, ELSEWHERE))) == ""
 
 
 def test_a_connection_that_opened_late_waited_too():
     late = f"5.5 > S 0:0(0) win 64240 <mss 1460>\n7.5 {HANDSHAKE.strip().removeprefix('0')}"
-    assert "Streams 0, 1 to 2 hosts waited at the same time for 2.02 s" in common_stalls.sentence(
+    assert "Streams 0, 1 to 2 hosts waited at the same time for 2.02 s" in sentence(
         captured((waits(5, 3), SERVER), (late, ELSEWHERE))
     )

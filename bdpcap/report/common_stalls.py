@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["sentence"]
+__all__ = ["Shared", "shared"]
 
 ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
@@ -31,6 +31,18 @@ TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
 MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
+
+
+class Shared(NamedTuple):
+    """What stalled, and where to act."""
+
+    fact: str
+    """A sentence on the connections of one host that waited at the same time."""
+    advice: str
+    """A sentence on the link to see first."""
+
+    def __str__(self) -> str:
+        return f"{self.fact} {self.advice}"
 
 
 class _Stall(NamedTuple):
@@ -54,21 +66,21 @@ class _Common(NamedTuple):
     end_ns: int
 
 
-def sentence(capture: Capture) -> str:
-    """Return a sentence on the connections of one host that waited at the same time, with advice; empty without any."""
+def shared(capture: Capture) -> Shared | None:
+    """Return the longest common wait of the most connections of one host; None without any."""
     stalls = list(_stalls(capture))
     if not TWO <= len(stalls) <= MOST:
-        return ""
+        return None
     found = [common for name, own in _by_host(stalls).items() for common in _common(name, own)]
     if not found:
-        return ""
+        return None
     one = max(found, key=lambda common: (len(common.streams), common.end_ns - common.start_ns))
     since_ns = one.start_ns - capture._contents.begin_ns(one.start_ns)
     since = units.duration(since_ns) if since_ns else "the start"
-    return (
+    return Shared(
         f"{units.streams(one.streams)} to {units.number(one.peers, 'host')} waited at the same time "
-        f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on. "
-        f"They share the path near {one.host}: see its wireless or access link first."
+        f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on. They share the path near {one.host}.",
+        f"Near {one.host}: See its wireless or access link first.",
     )
 
 

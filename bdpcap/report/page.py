@@ -144,7 +144,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         exchanges=exchanges.section,
         all_of_it="" if about else headline.summary(capture, groups),
         rest="" if about else headline.rest(capture, groups, "the table below lists them"),
-        stalls="" if about else common_stalls.sentence(capture),
+        stalls="" if about else str(common_stalls.shared(capture) or ""),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
     from bdpcap.diagnosis.remedy import Remedy
     from bdpcap.explain.findings import Finding
+    from bdpcap.report.common_stalls import Shared
     from bdpcap.report.ranking import Group
 
     Part = tuple[str | None, str]
@@ -85,12 +86,13 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         ("", trust.line(capture)),
         *(("", sentence) for sentence in trust.notable(capture)),
     ]
+    stalls = part("the common stalls", lambda: common_stalls.shared(capture), lambda _: None)
     windows = [line for group in shown for line in _window(group.flow, several=several)]
 
     def first(most: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
-        body = _verdicts(capture, groups, entries, brief=brief)
+        body = _verdicts(capture, groups, entries, stalls, brief=brief)
         doubts = _doubts(capture, most, windows=full or entries.depend_on_scale)
-        return spelt([*head, *doubts, *body, *windows]), spelt(_actions(shown, commands))
+        return spelt([*head, *doubts, *body, *windows]), spelt(_actions(shown, commands, stalls))
 
     udp = _section("UDP", partial(_datagrams, capture))
 
@@ -155,7 +157,9 @@ def _doubts(capture: Capture, most: int | None, *, windows: bool) -> list[Part]:
     return _section("DOUBTFUL", doubts)
 
 
-def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries, *, brief: bool) -> list[Part]:
+def _verdicts(
+    capture: Capture, groups: list[Group], entries: screen.Entries, stalls: Shared | None, *, brief: bool
+) -> list[Part]:
     """Return the verdict: of one flow in full, of several after a sentence on all of them."""
 
     def verdicts() -> list[Part]:
@@ -172,7 +176,9 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries, *,
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        said = (entries.quiet, headline.rest(capture, groups), common_stalls.sentence(capture))
+        said = [entries.quiet, headline.rest(capture, groups)]
+        if stalls is not None:
+            said.append(stalls.fact if entries.detailed else str(stalls))
         return [("  ", sentence) for sentence in said if sentence]
 
     return [
@@ -199,16 +205,22 @@ def _window(flow: Flow, *, several: bool) -> list[Part]:
     return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in others)]
 
 
-def _actions(shown: list[Group], commands: int | None) -> list[Part]:
-    """Return the advice with so many commands of each, None for all; equal advice for several flows is given once."""
+def _actions(shown: list[Group], commands: int | None, stalls: Shared | None) -> list[Part]:
+    """Return the advice with so many commands of each, None for all; equal advice for several flows is given once.
+
+    The link that stalled for several connections comes first. "Nothing to mend" would then be untrue.
+    """
 
     def actions() -> list[Part]:
         expected = remedy(shown[0].flow).expected if len(shown) == 1 else ""
         parts: list[Part] = [("WHAT TO DO  ", f"expected: {expected}") if expected else (None, "WHAT TO DO")]
+        parts += [("  ", stalls.advice)] if stalls is not None else []
         alike: dict[Remedy, list[Flow]] = {}
         for group in shown:
             alike.setdefault(remedy(group.flow), []).append(group.flow)
         for one, flows in alike.items():
+            if stalls is not None and not one.where:
+                continue
             which = f"{_which(flows, alike.values())}. " if len(shown) > 1 else ""
             gain = f" Expected: {one.expected}." if one.expected and len(shown) > 1 else ""
             parts.append(("  ", f"{which}{one}{gain}"))
