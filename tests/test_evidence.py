@@ -537,6 +537,21 @@ def test_a_silence_that_new_data_end_is_no_outage(first):
     assert loss.outage.tolist() == [again, False, False]
 
 
+def test_data_first_sent_after_a_silence_were_not_lost_in_it():
+    # A notice of two segments follows 25 s of quiet, and timers send it again three times.
+    loss = counted(
+        [0] * 2,
+        at_sender=False,
+        length_ns=[25_000 * MS, 1_500 * MS],
+        sent_bytes=[0, 2 * MSS],
+        retransmitted_bytes=[0, 6 * MSS],
+        retransmitted_segments=[0, 6],
+        empty_ns=[25_000 * MS, 0],
+        in_flight_max_bytes=[0, 2 * MSS],
+    ).loss
+    assert loss.outage.tolist() == [False, False]
+
+
 @pytest.mark.parametrize(
     ("needless", "segments", "turn", "lost"),
     [

@@ -737,8 +737,24 @@ def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
         dialogue = f"{60 * number} > S 0:0(0) win 64240 ttl {ttl} {options}\n+.0001 < R. 0:0(0) ack 1 win 0"
         packets += scenario(dialogue, client=Address(client, 40_000 + number))
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
-    assert ("Probably a scanner's probe" in line) == probe
+    assert ("Probably probes of scanners" in line) == probe
     assert ("Start the service" in line) != probe
+
+
+@pytest.mark.parametrize(("strangers", "background"), [(3, False), (4, True)])
+def test_several_strangers_at_several_ports_look_for_no_service(strangers, background):
+    packets = []
+    for number in range(strangers):
+        server = Address("51.75.20.124", 2375 + number)
+        # Behind routers on both sides; one of them comes back, as a client of a service does.
+        for again in range(1 + (number == 0)):
+            dialogue = (
+                f"{9 * again} > S 0:0(0) win 64240 ttl 50 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0 ttl 60"
+            )
+            packets += scenario(dialogue, client=Address(f"8.8.{number}.8", 40_000 + again), server=server)
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert any("Probably probes of scanners" in line for line in said) == background
+    assert any("Start the service" in line for line in said) != background
 
 
 SERVED = """
@@ -1213,6 +1229,13 @@ def test_a_connection_opens_late_if_a_syn_timed_out(dialogue, opened):
     if opened:
         start = f"1 connection from {CLIENT.host} to port {SERVER.port} of {SERVER.host} opened only after"
         assert said[0].startswith(f"{start} {opened}. ")
+
+
+def test_a_connection_that_opened_late_may_also_have_failed():
+    closing = "\n".join(f"+{2**n} > F. 1:1(0) ack 1 win 500" for n in range(4))
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(f"100 {TRY}\n+1 {TRY}{OPENS}{closing}"))))
+    assert "no FIN was answered" in connections.sentences(capture)[0]
+    assert "opened only after 1.02 s" in connections.late(capture)[0][0]
 
 
 def test_on_one_machine_a_capture_is_next_to_neither_end():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["captured", "of_connections", "on_router", "own", "shown_by"]
+__all__ = ["captured", "common", "of_connections", "on_router", "own", "shown_by"]
 
 HOSTS: Final = 3
 """Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
@@ -70,6 +70,16 @@ def _ends(capture: Capture, streams: np.ndarray) -> Iterator[tuple[str, str]]:
     """Return both hosts of each connection."""
     own, other = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
     return zip(own, other, strict=True)
+
+
+@once
+def common(capture: Capture) -> str:
+    """Return the host that is an end of most connections, with several others; empty if there is none."""
+    streams = capture._contents.streams.carriers["stream"][_largest(capture)].astype(np.int64)
+    pairs = set(_ends(capture, streams))
+    of: Counter[str] = Counter(name for pair in pairs for name in set(pair))
+    (name, peers), *_ = of.most_common(1) or [("", 0)]
+    return name if peers > HOSTS and 2 * _of_hosts(capture, streams, [name]) > len(streams) else ""
 
 
 class _Where(NamedTuple):

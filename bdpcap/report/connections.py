@@ -13,7 +13,7 @@ from bdpcap._core import NULL
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks, tls
-from bdpcap.report.failed_lines import FAILED, MANY, REPEATED_NS, WITHOUT_DATA, lines
+from bdpcap.report.failed_lines import FAILED, MANY, NAMED, REPEATED_NS, WITHOUT_DATA, lines
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED, TLS_FAILED, TOO_LATE
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -86,7 +86,7 @@ _SWEEP: Final = (
     "Nothing to mend, unless it should reach one of them."
 )
 _PROBE: Final = (
-    "Probably a scanner's probe: nothing to mend, unless the client was to have that service; then start it."
+    "Probably probes of scanners: nothing to mend, unless a client was to have that service; then start it."
 )
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
@@ -262,7 +262,7 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     for line, advice in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
         at_client = client and advice in {*_AT_CLIENT, _UNREACHABLE.format(client)}
-        if advice != _SCANNED and not at_client:
+        if advice not in (_SCANNED, _PROBE) and not at_client:
             found.append((line, advice))
             continue
         key = (client if at_client else "", advice)
@@ -313,6 +313,8 @@ class _Around:
     """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
     unreachable: set[str]
     """Clients that nobody answers."""
+    probed: set[str]
+    """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
 
@@ -342,7 +344,23 @@ def _around(capture: Capture) -> _Around:
             if one.reason in _REFUSED
         },
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
+        probed=_probed(made["refused"]),
     )
+
+
+def _probed(refused: list[Line]) -> set[str]:
+    by_server: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in refused:
+        if line.public and len(line.servers) == 1:
+            by_server[line.servers.one].append(line)
+    return {
+        server
+        for server, own in by_server.items()
+        if all(
+            len(np.unique(np.concatenate([getattr(line, side).hashes() for line in own]))) > NAMED
+            for side in ("clients", "ports")
+        )
+    }
 
 
 def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
@@ -430,6 +448,7 @@ def _refused(line: Line, around: _Around) -> str:
     if _fell_back(line, others):
         return _FELL_BACK
     probe = line.came_once and (line.of_strangers or line.bare)
+    probe |= line.public and len(line.servers) == 1 and line.servers.one in around.probed
     return _PROBE if probe else _ADVICE["refused"]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["FAILED", "MANY", "REPEATED_NS", "WITHOUT_DATA", "Line", "lines"]
+__all__ = ["FAILED", "MANY", "NAMED", "REPEATED_NS", "WITHOUT_DATA", "Line", "lines"]
 
 FAILED: Final = (
     "never answered",
@@ -205,8 +205,8 @@ class Line:
     """Descriptions of the TLS alerts, each with whether the client sent it."""
     reset: bool = True
     """Whether a reset ended each connection."""
-    of_strangers: bool = True
-    """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
+    public: bool = True
+    """Whether each client has an address of the Internet."""
     bare: bool = True
     """Whether each SYN has at most the MSS as an option."""
     ttls: set[int] = field(default_factory=set)
@@ -250,10 +250,8 @@ class Line:
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         clients = rows["client"].unique()
-        self.of_strangers &= (
-            self.at_server
-            and len(clients) <= MOST_STRANGERS
-            and all(is_public(client.strip("[]")) for client in clients)
+        self.public &= len(clients) <= MOST_STRANGERS and all(
+            is_public(client.strip("[]")) for client in clients
         )
         self.bare &= bool(rows["bare"].all())
         self.ttls |= set(rows["ttl"].unique().tolist())
@@ -328,6 +326,11 @@ class Line:
     def ends(self) -> tuple[str, str] | None:
         """The client and the server; None if there are several."""
         return (self.clients.one, self.servers.one) if len(self.clients) == len(self.servers) == 1 else None
+
+    @property
+    def of_strangers(self) -> bool:
+        """Whether hosts of the Internet sent each SYN to the host next to which the capture was taken."""
+        return self.public and self.at_server
 
     @property
     def is_one_port(self) -> bool:

@@ -66,7 +66,10 @@ DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
 LATE: Final = "late"
-"""Kind of a connection that opened only after its first SYN or SYN-ACK had timed out, which is no failure."""
+"""Kind of a connection that opened only after its first SYN or SYN-ACK had timed out, which is no failure.
+
+However it ended, it may have a kind for that, too.
+"""
 
 _DIRECTIONS: Final = (
     *NEEDED, "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
@@ -77,7 +80,7 @@ _DIRECTIONS: Final = (
 
 
 def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
-    """Yield the connections of some kinds; a block without one is left out.
+    """Yield the connections of some kinds; a block without one is left out. One that opened late may come twice.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
     server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
@@ -91,10 +94,13 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
-        kind = _kinds(life, both, capture.info.last_ns or 0)
-        rows = np.flatnonzero(np.isin(kind, list(kinds)))
-        if len(rows):
-            yield _table(capture, kind, life, both, rows)
+        ended = _kinds(life, both, capture.info.last_ns or 0)
+        late = np.full_like(ended, None)
+        late[life["seen"] & (life["handshake"] == "complete") & _opened_late(life, both)] = LATE
+        for kind in (ended, late):
+            rows = np.flatnonzero(np.isin(kind, list(kinds)))
+            if len(rows):
+                yield _table(capture, kind, life, both, rows)
 
 
 def _table(
@@ -169,7 +175,7 @@ def next_to(
 
 
 def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int) -> NDArray[np.object_]:
-    """Return the kind of failure of each connection, or `DONE` or `LATE`; None of any other connection."""
+    """Return the kind of failure of each connection, or `DONE`; None of any other connection."""
     handshake, ended = life["handshake"], life["ended"]
     by_client = life["ended_by"] == 0
     complete = handshake == "complete"
@@ -205,7 +211,6 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # A later kind outranks an earlier one.
     for name, holds in (
         (DONE, reset),
-        (LATE, complete & _opened_late(life, both)),
         ("unclosed", life["unanswered_fins"] > GIVEN_UP),
         (TOO_LATE, _came_too_late(life, both)),
         ("cut off", reset & cut),

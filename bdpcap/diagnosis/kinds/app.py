@@ -157,11 +157,20 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
         waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
         slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
         return detail if slow or flow.exchanges.empty else "round trips"
-    found = waits(flow, own) if detail == "idle" else None
+    return _waiting(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+
+
+def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:
+    """Return the detail of a program with little to send: its own habit, or the wait for its peer."""
+    found = waits(flow, own)
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
-    if found is not None and found.peer_ns > max(found.own_ns, held_ns / 2):
+    if found is not None and detail == "idle" and found.peer_ns > max(found.own_ns, held_ns / 2):
         return "peer's time"
-    return pauses.of(flow.rtts).cause or detail if detail in ("small writes", "idle") else detail
+    caused = pauses.of(flow.rtts).cause
+    # A server's wait for the next request is nobody's loss: its own answers are what held the active time.
+    if caused == "peer's data" and found is not None and not flow.is_from_client:
+        return "response time" if len(owing(own)) and 2 * found.own_ns >= held_ns else detail
+    return caused or detail
 
 
 LIMIT: Final = Limit(

@@ -262,7 +262,7 @@ def _is_paced(flow: Flow) -> bool:
     """Return whether the program limited a flow, and no peer waited for an answer for most of that time."""
     if flow.summary["limit"] != "app":
         return False
-    return longest(flow.rtts[flow.rtts["limit"] == "app"], "detail") != "response time"
+    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) != "response time"
 
 
 def _answers_soon(flow: Flow) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.explain import place
 from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
@@ -107,6 +108,7 @@ def is_ours(flow: Flow, end: str) -> bool:
     Return whether the reader of a capture can change settings of one end.
 
     That is so for a private address, for the host of the capture, and for one of the same site as the reader's own host.
+    Captured between the ends, the host of most connections is the reader's.
     """
     own, other = (flow.sender, flow.receiver) if end == "sender" else (flow.receiver, flow.sender)
     vantage = str(flow.summary["vantage"])
@@ -115,7 +117,8 @@ def is_ours(flow: Flow, end: str) -> bool:
     if not is_public(host(other)):
         return False
     # Between two public hosts, the place of the capture shows which one is the reader's.
-    return vantage not in ("sender", "receiver") or _are_of_one_site(host(own), host(other))
+    elsewhere = vantage not in ("sender", "receiver") and place.common(flow.capture) != host(other)
+    return elsewhere or _are_of_one_site(host(own), host(other))
 
 
 def _are_of_one_site(one: str, other: str) -> bool:

@@ -103,9 +103,8 @@ class Loss(Concept):
         silent = nothing & (np.bincount(run, rounds.duration)[run] >= timer_ns)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Data that were first sent after the silence were not lost in it.
-        silent &= (
-            np.bincount(run, nothing & rounds.shifted(rounds.retransmitted_bytes > 0, 1, False))[run] > 0
-        )
+        older = (rounds.retransmitted_bytes > 0) & (rounds.in_flight_max_bytes > rounds.sent_bytes)
+        silent &= np.bincount(run, nothing & rounds.shifted(older, 1, False))[run] > 0
         # Acknowledgments may still arrive for a while, so the silence may begin a round or two later.
         dark: Bools = repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
         return dark | self.timer_backed_off
