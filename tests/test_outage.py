@@ -6,7 +6,7 @@ import re
 import pytest
 from dialogues import analysed
 from packets import Address, pcap
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
@@ -285,6 +285,27 @@ def test_a_farewell_that_nobody_acknowledges_is_the_end_and_no_outage(reset):
     """).flow(0)
     assert natures.nature(flow) is not natures.OUTAGE
     assert flow.remedy.where == ""
+
+
+@pytest.mark.parametrize(("acknowledged", "nature"), [(4001, "TOO_LATE"), (8001, "OUTAGE")])
+def test_data_on_a_connection_that_their_receiver_had_closed_had_no_outage(acknowledged, nature):
+    # An end that closed a half would have acknowledged the next data, as in the second case.
+    more = f"+.001 > P. 4001:8001(4000) ack 102 win 502\n+.020 < . 102:102(0) ack {acknowledged} win 500"
+    flow = opened(f"""
+    +.001 < P. 1:101(100) ack 1 win 500
+    +.001 > P. 1:4001(4000) ack 101 win 502
+    +.020 < F. 101:101(0) ack 4001 win 500
+    {more if acknowledged > 4001 else ""}
+    +25   > P. {acknowledged}:{acknowledged + 2000}(2000) ack 102 win 502
+    +.500 > P. {acknowledged}:{acknowledged + 2000}(2000) ack 102 win 502
+    +1    > P. {acknowledged}:{acknowledged + 2000}(2000) ack 102 win 502
+    +2    > P. {acknowledged}:{acknowledged + 2000}(2000) ack 102 win 502
+    """).flow(0)
+    assert natures.nature(flow) is getattr(natures, nature)
+    if nature == "TOO_LATE":
+        said = f"{SERVER.host} had closed the connection 25 s before the last data, and answered none of them, nor 3"
+        assert said in " ".join(screen.sentences(flow))
+        assert flow.remedy.where == f"the sender, {CLIENT.host}"
 
 
 def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():

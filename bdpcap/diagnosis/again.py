@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.sent_again import clause, sent_again
+from bdpcap.diagnosis import silence
+from bdpcap.explain.sent_again import SentAgain, clause
+from bdpcap.explain.sent_again import sent_again as every
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
@@ -19,9 +21,19 @@ _ADVICE: Final = {
 """Advice by whether most packets that were sent again had arrived."""
 
 
+def _sent_again(flow: Flow) -> SentAgain | None:
+    """Return the retransmissions of a flow's stream; None if they are few, or went to an end that had closed."""
+    again, capture = every(flow), flow.capture
+    if again is None:
+        return None
+    senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
+    quiet = [silence.of(capture.flow(flow.stream, sender)) for sender in senders]
+    return None if any(one and one.is_after_close for one in quiet) else again
+
+
 def said(flow: Flow) -> str:
     """Return a sentence on the retransmissions of a flow's stream; empty if they were few."""
-    again = sent_again(flow)
+    again = _sent_again(flow)
     if again is None:
         return ""
     arrived = ", though the first copies had arrived: the path held them" if again.arrived else ""
@@ -30,7 +42,7 @@ def said(flow: Flow) -> str:
 
 def advice(flow: Flow) -> tuple[str, str] | None:
     """Return the path of a flow's stream and what to look for there; None if few packets were sent again."""
-    again, ends = sent_again(flow), (host(flow.sender), host(flow.receiver))
+    again, ends = _sent_again(flow), (host(flow.sender), host(flow.receiver))
     if again is None or on_one_machine(*ends):
         return None
     client, server = ends if flow.is_from_client else reversed(ends)

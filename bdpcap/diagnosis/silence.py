@@ -55,6 +55,8 @@ class Silence:
     """Whether the acknowledgment at its end covers the last retransmission, and none of the data sent after it before."""
     to_end: bool = False
     """Whether no acknowledgment followed it."""
+    closed: bool = False
+    """Whether the receiver had sent its FIN before it, and acknowledged nothing new since then."""
     first_frame: int = 0
     """The frame since which data waited: that of the acknowledgment before, or the first with data since then."""
     last_frame: int = 0
@@ -67,6 +69,11 @@ class Silence:
     probes: int = 0
     """Number of zero-window probes of the flow, at any time."""
 
+    @property
+    def is_after_close(self) -> bool:
+        """Whether it is that of a receiver that had closed the connection, and answered nothing more."""
+        return self.closed and self.to_end
+
 
 @dataclass(slots=True)
 class _Gap:
@@ -76,6 +83,8 @@ class _Gap:
     """Time of the acknowledgment; None before the first of all."""
     waiting: bool
     """Whether it left data unacknowledged."""
+    closed: bool = False
+    """Whether a FIN came with it, or before it with the same acknowledgment number."""
     hole_only: bool = False
     """Whether it reported that all these data had arrived, but for a hole."""
     hole: tuple[int, int] = (0, 0)
@@ -137,6 +146,7 @@ class _Gap:
             waited_ns=end_ns - since_ns,
             quiet_ns=end_ns - quiet_since_ns,
             retransmits=self.retransmits,
+            closed=self.closed,
             unanswered_ns=end_ns - self.again_ns[0],
             answered_ns=end_ns - self.again_ns[1],
             news=self.sends > self.retransmits,
@@ -154,6 +164,7 @@ class _Columns:
             events[name] for name in ("time_ns", "frame", "acknowledged")
         )
         self.acks = np.flatnonzero(length == _core.NULL)
+        self.fins = self.acks[fin[self.acks]]
         self.sequence, self.length = events["sequence"], length
         self.sacked = events["sack_start"] != _core.NULL
         self.sacked_from = events["sack_start"]
@@ -189,6 +200,7 @@ class _Acknowledgments(Reduced):
         self._probes = 0
         self._sent_to = int(_core.NULL)
         self._gap = _Gap(None, waiting=False)
+        self._acknowledged_by_fin = int(_core.NULL)
 
     def take(self, events: dict[str, NDArray[Any]]) -> None:
         """Take the next events as the core's columns."""
@@ -197,6 +209,8 @@ class _Acknowledgments(Reduced):
             return
         made = _Columns(events, self._sent_to)
         acks, count = made.acks.tolist(), len(made.time_ns)
+        if len(made.fins) and self._acknowledged_by_fin == _core.NULL:
+            self._acknowledged_by_fin = int(made.acknowledged[made.fins[0]])
         self._gap.add(made, 0, acks[0] if acks else count)
         if acks:
             self._end(made, acks[0])
@@ -215,6 +229,7 @@ class _Acknowledgments(Reduced):
         self._gap = _Gap(
             int(made.time_ns[ack]),
             waiting=bool(sent_to > made.acknowledged[ack]),
+            closed=int(made.acknowledged[ack]) == self._acknowledged_by_fin,
             hole_only=bool(made.sacked_to[ack] == sent_to),
             hole=(int(made.acknowledged[ack]), int(made.sacked_from[ack] - made.acknowledged[ack]))
             if made.sacked[ack]

@@ -19,6 +19,7 @@ from bdpcap.diagnosis.natures import (
     OUTAGE,
     SLOW_START,
     STOPPED,
+    TOO_LATE,
     nature,
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
@@ -229,7 +230,7 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     longest = lost[lost >= least_ns].nlargest(_ASKED)
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
-        if has_place(flow) and nature(flow) is not DISOWNED and not _of_stranger(flow):
+        if has_place(flow) and nature(flow) not in (DISOWNED, TOO_LATE) and not _of_stranger(flow):
             return f" Of them, stream {flow.stream} {_hold(flow, held_ns)}."
     return ""
 

@@ -19,6 +19,7 @@ from bdpcap.diagnosis.natures import (
     slow_start,
     stopped,
     timer,
+    too_late,
     unasked,
 )
 from bdpcap.explain.once import once
@@ -42,6 +43,7 @@ __all__ = [
     "SLOW_START",
     "STOPPED",
     "TIMER",
+    "TOO_LATE",
     "nature",
     "of_packets",
 ]
@@ -49,6 +51,7 @@ __all__ = [
 BLACK_HOLE: Final = black_hole.NATURE
 DISOWNED: Final = disowned.NATURE
 NO_TCP: Final = no_tcp.NATURE
+TOO_LATE: Final = too_late.NATURE
 OUTAGE: Final = outage.NATURE
 LOSSES: Final = outage.LOSSES
 LATE: Final = outage.LATE
@@ -65,6 +68,7 @@ _ALL: Final = (
     DISOWNED,
     NO_TCP,
     BLACK_HOLE,
+    TOO_LATE,
     OUTAGE,
     LOSSES,
     LATE,

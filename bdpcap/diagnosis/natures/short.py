@@ -44,6 +44,8 @@ _TRIPS: Final = 8
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
+_ANSWERING: Final = ("response time", "events")
+"""Details of a program that owed an answer, or had news later."""
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
 
@@ -262,7 +264,7 @@ def _is_paced(flow: Flow) -> bool:
     """Return whether the program limited a flow, and no peer waited for an answer for most of that time."""
     if flow.summary["limit"] != "app":
         return False
-    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) != "response time"
+    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) not in _ANSWERING
 
 
 def _answers_soon(flow: Flow) -> bool:
