@@ -448,6 +448,7 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
         capture=SimpleNamespace(_contents=SimpleNamespace(has_exchanges=True)),
         rtts=pd.DataFrame([rounds]),
     )
+    monkeypatch.setattr(short.app, "LIMIT", SimpleNamespace(detail=lambda _flow, own: own["detail"].iloc[0]))
     monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
     assert short.NATURE.holds(flow) == soon
@@ -470,6 +471,7 @@ def test_a_little_takes_longer_than_a_second_on_a_long_path(rtt_ms, little, monk
         summary={"limit": "app", "active_ns": 20_000_000_000, "rtt_min_ns": rtt_ms * 1_000_000},
         rtts=pd.DataFrame([{"limit": "app", "detail": "idle", "start_ns": 0, "end_ns": 20_000_000_000}]),
     )
+    monkeypatch.setattr(short.app, "LIMIT", SimpleNamespace(detail=lambda _flow, own: own["detail"].iloc[0]))
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=1_500_000_000))
     assert short._is_brief(flow) == little
 
@@ -504,12 +506,40 @@ def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
                     "spurious_retransmits": arrived,
                     "retransmitted_bytes": 1460 * again,
                     "cwnd_share": 0.7,
+                    "in_flight_max_bytes": 14_600,
                 }
             ),
         ]
     )
     flow.rtts["detail"] = detail
     assert short.NATURE.holds(flow) != held
+
+
+def test_pauses_that_nobody_notices_are_a_part_of_the_time_of_a_transfer():
+    ms = 1_000_000
+    near, far = (
+        pd.DataFrame({"start_ns": [0, (10 + pause) * ms], "end_ns": [10 * ms, (20 + pause) * ms]})
+        for pause in (99, 100)
+    )
+    assert short._follow_closely(near)
+    assert short._batches(near) == ""
+    assert not short._follow_closely(far)
+    assert short._batches(far) == "2 bursts within 120 ms"
+
+
+@pytest.mark.parametrize(("most_bytes", "held"), [(1459, False), (1460, True)])
+def test_no_congestion_window_holds_less_than_a_segment(most_bytes, held):
+    """RFC 5681 section 3.1: after a timeout, the window is one segment."""
+    flow = SimpleNamespace(
+        summary={
+            "limit": "cwnd",
+            "retransmits": 7,
+            "spurious_retransmits": 6,
+            "in_flight_max_bytes": most_bytes,
+            "mss_bytes": 1460,
+        }
+    )
+    assert short._only_needless(flow) != held
 
 
 @pytest.mark.parametrize(

@@ -39,18 +39,23 @@ class Transfer:
     """Whether the bytes are more than an initial window, so that their time depends on acknowledgments."""
 
     def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
-        """Return size, time and rate, with the total of another size after the size, and the bursts after the time."""
+        """Return size, time and rate, with the total of another size after the size, and the bursts after the time.
+
+        Bursts that hold no more than an initial window stand for the time: that of each depends on the path alone.
+        """
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
         of = "" if size == whole else f" of {whole}"
         if not self.is_timed:
             return f"{size}{of}"
+        if bursts and not self.is_paced:
+            return f"{size}{of} in {bursts}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
         rate = gate.reached_bps(reached) if self.is_paced else None
         at = (
             "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
         )
-        return f"{size}{of} in {units.duration(self.in_flight_ns)}{bursts}{at}"
+        return f"{size}{of} in {units.duration(self.in_flight_ns)}{f' ({bursts})' if bursts else ''}{at}"
 
 
 def whole(flow: Flow) -> Transfer:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences"]
+__all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences", "title"]
 
 _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
@@ -273,6 +273,12 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
             joined[key] = deepcopy(line)
             found.append((joined[key], advice))
     return found
+
+
+def title(capture: Capture) -> str:
+    """Return the title above `sentences`: it names those that an end may have wanted, which `failed` does not count."""
+    wanted = any(lines(capture)[kind] for kind in _WANTED)
+    return f"Connections that failed{' or ended early' if wanted else ''}"
 
 
 def failed(capture: Capture) -> int:

@@ -150,6 +150,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         at_once=TABLE_ROWS[0],
         total=len(table),
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
+        failed_title=part("the failed connections", lambda: connections.title(capture), lambda _: "Failed"),
         failures=lambda: [] if about else connections.sentences(capture),
         failures_at_once=FAILURES,
         late=lambda: [] if about else [sentence for sentence, _ in connections.late(capture)],

@@ -95,11 +95,14 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         return spelt([*head, *doubts, *body, *windows]), spelt(_actions(shown, commands, stalls))
 
     udp = _section("UDP", partial(_datagrams, capture))
+    failed_title = part(
+        "the failed connections", lambda: connections.title(capture), lambda _: "Failed"
+    ).upper()
 
     def failed(most: int | None) -> list[Part]:
         return [
             *udp,
-            *_section("CONNECTIONS THAT FAILED", lambda: _first(connections.counted(capture), most)),
+            *_section(failed_title, lambda: _first(connections.counted(capture), most)),
             *_section("CONNECTIONS THAT OPENED LATE", lambda: _first(connections.late(capture), most)),
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -12,7 +13,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
-from bdpcap.explain.findings.congestion import lost
+from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow
 from bdpcap.limits import IDLE
 from bdpcap.words import units
@@ -71,7 +72,8 @@ def speed(flow: Flow) -> str:
     if bulk is None:
         asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
         idle = "it had nothing to send" if asked else "the connection was open and idle"
-    return f"{_moved(flow, bulk)}; for another {units.duration(rest_ns)} {idle}{_answer(flow, rest_ns)}."
+    another = "" if bulk is None and _is_counted(flow) else "another "
+    return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{_answer(flow, rest_ns)}."
 
 
 def _answer(flow: Flow, rest_ns: int) -> str:
@@ -106,7 +108,11 @@ def _is_lifted(flow: Flow) -> bool:
 
 
 def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
-    return in_flight.whole(flow) if bulk is None else in_flight.within(flow, bulk)
+    """Return all data of a flow, or those of some rounds: without pauses, unless nobody notices the pauses."""
+    if bulk is None:
+        return in_flight.whole(flow)
+    moved = in_flight.within(flow, bulk)
+    return replace(moved, in_flight_ns=_span_ns(bulk)) if _follow_closely(bulk) else moved
 
 
 def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
@@ -121,7 +127,12 @@ def pauses(flow: Flow) -> str:
     moved = in_flight.whole(flow)
     if not moved.is_timed or not BRIEF * moved.in_flight_ns < moved.pauses_ns < units.YEAR_NS:
         return ""
-    return f"; pauses took another {units.duration(moved.pauses_ns)}"
+    return f"; pauses took {'' if _is_counted(flow) else 'another '}{units.duration(moved.pauses_ns)}"
+
+
+def _is_counted(flow: Flow) -> bool:
+    """Return whether the number of a flow's bursts stands for the time of its data."""
+    return bool(_times(flow)) and not in_flight.whole(flow).is_paced
 
 
 def _times(flow: Flow) -> str:
@@ -129,14 +140,24 @@ def _times(flow: Flow) -> str:
     carried = _bursts(flow)
     # The last may be a FIN on its own.
     several = len(carried) - int((carried.tail(1) <= _FIN_BYTES).sum())
-    return f" ({several} bursts, at least {units.duration(NOTICED_NS)} apart)" if several > 1 else ""
+    return f"{several} bursts, at least {units.duration(NOTICED_NS)} apart" if several > 1 else ""
 
 
 def _batches(bulk: pd.DataFrame) -> str:
-    """Return the number of runs of rounds that follow each other, and the time from first to last; empty for one."""
+    """Return the number of runs of rounds between pauses, and the time from first to last; empty without pauses."""
     several = int((bulk["start_ns"] != bulk["end_ns"].shift()).sum())
-    span_ns = int(bulk["end_ns"].max() - bulk["start_ns"].min())
-    return f" ({several} bursts within {units.duration(span_ns)})" if several > 1 else ""
+    if several == 1 or _follow_closely(bulk):
+        return ""
+    return f"{several} bursts within {units.duration(_span_ns(bulk))}"
+
+
+def _span_ns(rounds: pd.DataFrame) -> int:
+    return int(rounds["end_ns"].max() - rounds["start_ns"].min())
+
+
+def _follow_closely(bulk: pd.DataFrame) -> bool:
+    """Return whether the pauses between some rounds last less in all than an answer that seems to come at once."""
+    return _span_ns(bulk) - _lasting_ns(bulk) < _AT_ONCE_NS
 
 
 def _lasting_ns(rounds: pd.DataFrame) -> int:
@@ -197,8 +218,9 @@ def _held_by_path(flow: Flow) -> str:
     held_ns = flow.summary["cwnd_share"] * flow.summary["active_ns"]
     if not _only_needless(flow) or held_ns < _AT_ONCE_NS:
         return ""
-    again = units.number(int(flow.summary["retransmits"]), "packet")
-    return f" The path held data for longer than their sender waits: {again} sent again had arrived."
+    arrived, again = int(flow.summary["spurious_retransmits"]), int(flow.summary["retransmits"])
+    of_all = units.number(again, "packet") if arrived == again else f"{arrived} of {again} packets"
+    return f" The path held data for longer than their sender waits: {of_all} sent again had arrived."
 
 
 def _held(flow: Flow) -> str:
@@ -244,10 +266,19 @@ def _is_seen(flow: Flow) -> bool:
 
 
 def _only_needless(flow: Flow) -> bool:
-    """Return whether congestion control was the main limit, and all that a flow sent again had arrived."""
+    """Return whether congestion control was the main limit, and all that a flow sent again had arrived.
+
+    Of a flow with less than a segment in flight, most suffices: every congestion window holds a segment.
+    """
     summary = flow.summary
     again = int(summary["retransmits"])
-    return bool(summary["limit"] == "cwnd" and 0 < again <= int(summary["spurious_retransmits"]))
+    most = mostly_needless(flow) and summary["in_flight_max_bytes"] < summary["mss_bytes"]
+    return bool(summary["limit"] == "cwnd" and again and (most or again <= summary["spurious_retransmits"]))
+
+
+def _ignores(flow: Flow) -> bool:
+    """Return whether a sender took no notice of acknowledgments."""
+    return phase_of(flow, flow.rtts[flow.rtts["limit"] == "cwnd"]) == "ignored"
 
 
 def _is_brief(flow: Flow) -> bool:
@@ -316,6 +347,7 @@ def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
+    repaired |= _only_needless(flow) and not _ignores(flow)
     held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
     return (_is_few(flow) or _asks_seldom(flow)) and not held
 
