@@ -21,7 +21,7 @@ from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.report import card, headline, page, ranking, screen, verdict
-from bdpcap.report.notes import _reordering, notes
+from bdpcap.report.notes import _reordering, _sent_again, notes
 from bdpcap.words import units
 
 SAYS = SHARED / "captures/wild_b/says.tsv"
@@ -711,6 +711,40 @@ def test_retransmissions_are_said_though_another_limit_leads(repeated, share):
     said = [note for note in notes(flow) if "retransmissions" in note]
     # 45 segments, and 6 of them another time. Two packets more opened the connection.
     assert said == ([f"{share} of the bytes sent were retransmissions (6 of 53 packets)."] if share else [])
+
+
+def test_ten_losses_are_said_from_one_in_a_hundred_on():
+    flow = type("Flow", (), {"_counts": {"lost_before_tap": 0, "largest_bytes": 1000}})()
+    for again, said in ((9, False), (10, True)):
+        flow.summary = {
+            "limit": "app",
+            "retransmits": again,
+            "spurious_retransmits": 0,
+            "retransmitted_bytes": 10_000,
+            "payload_bytes": 990_000,
+            "packets": 1000,
+            "mss_bytes": 1000,
+            "active_ns": 0,
+        }
+        assert bool(_sent_again(flow)) == said
+
+
+def test_a_host_of_the_internet_one_router_away_may_be_a_proxy():
+    near = "> S 0:0(0) win 64240 ttl 128 <mss 1460,sackOK,wscale 7>"
+    far = "< S. 0:0(0) ack 1 win 65535 ttl 63 <mss 1460,sackOK,wscale 7>"
+    opens = f"0 {near}\n+.01 {far}\n+0 > . 1:1(0) ack 1 win 502"
+    writes = "\n".join(
+        f"+.2 > P. {1 + 1000 * at}:{1001 + 1000 * at}(1000) ack 1 win 502\n"
+        f"+.3 < . 1:1(0) ack {1001 + 1000 * at} win 0 ttl 63\n"
+        f"+1 < . 1:1(0) ack {1001 + 1000 * at} win 500 ttl 63"
+        for at in range(9)
+    )
+    said = {
+        server: notes(bdpcap.analyze(io.BytesIO(pcap(scenario(f"{opens}\n{writes}", server=server)))).flow(0))
+        for server in (Address("128.119.245.12", 80), Address("10.1.2.3", 80))
+    }
+    stands_in = "By its TTL, 128.119.245.12 is one router away: a proxy may answer in its place."
+    assert [stands_in in one for one in said.values()] == [True, False]
 
 
 def test_losses_before_the_capture_may_look_like_pauses():

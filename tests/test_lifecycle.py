@@ -894,6 +894,11 @@ TLS_HELLO = """
     ("level", "description", "told"),
     [
         # RFC 8446 section 6: fatal alerts end the handshake, whichever they are.
+        (
+            2,
+            22,
+            "alert record_overflow. TCP worked. The client got no TLS: the server may speak plain text there",
+        ),
         (2, 70, "alert protocol_version. TCP worked. See which TLS versions both ends allow."),
         (
             2,
@@ -1341,6 +1346,17 @@ def test_a_segment_that_comes_more_often_than_a_tcp_repeats_it_is_no_tcps(repeat
     flow = repeated(1 + repeats, 1).flow(0, str(SERVER))
     said = f"A program's own packets: The same segment came {repeats} times more, and no acknowledgment did."
     assert flow.verdict.startswith(said) == no_tcp
+
+
+def test_a_flood_of_equal_syns_comes_from_one_program_whose_address_may_be_false():
+    """Linux sends a SYN seven times (tcp_syn_retries); data on it are sent once (RFC 7413 section 4.1.3)."""
+    flood = "\n".join("+.002 > S 0:66(66) win 8192" for _ in range(40))
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(flood)))).flow(0)
+    assert flow.verdict.startswith(
+        "A program's own packets: The same SYN, with 66 bytes of data, came 39 times more"
+    )
+    assert flow.remedy.where == f"the sender, {CLIENT.host}"
+    assert "The address may be false" in flow.remedy.words
 
 
 @pytest.mark.parametrize(("times", "mirrored"), [(2, True), (12, False)])

@@ -121,6 +121,23 @@ def test_the_same_bytes_in_a_new_packet_behind_a_router_are_no_copy():
     assert (flow["copies"], flow["retransmits"]) == (0, 1)
 
 
+@pytest.mark.parametrize(("mirrored", "copies"), [(False, 0), (True, 1)])
+def test_two_equal_syn_acks_may_answer_two_syns(mirrored, copies):
+    # Linux numbers no SYN-ACK (identification 0). A port mirror that copies them copies the SYN before, too.
+    again = "+.00001 > S 0:0(0) win 64240 id 7 <mss 1460>" if mirrored else ""
+    capture = analysed(
+        scenario(f"""
+    0      > S 0:0(0) win 64240 id 7 <mss 1460>
+    {again}
+    +1     > S 0:0(0) win 64240 id 8 <mss 1460>
+    +.0001 < S. 0:0(0) ack 1 win 65535 id 0 <mss 1460>
+    +.0001 < S. 0:0(0) ack 1 win 65535 id 0 <mss 1460>
+    +.0001 > . 1:1(0) ack 1 win 502
+    """)
+    )
+    assert capture.info.copies == 2 * copies
+
+
 def test_a_packet_captured_whole_and_then_cut_is_one_packet():
     # Two sides of a virtual switch: segmentation offload cuts the packet between them.
     dialogue = f"""{HANDSHAKE}

@@ -120,7 +120,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         return f"{whole}{well_but if but else '; nothing here needs mending'}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
-        return f"{whole}{_paced(shown)}."
+        return f"{whole}{out or _paced(shown)}."
     most = held[held["sum"] >= LEAST_SHARE * total]
     each = [
         f"{limit} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"

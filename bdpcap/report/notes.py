@@ -30,10 +30,11 @@ from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, needed, of_flow, of_sent
+from bdpcap.read import vantage
 from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.report.part import part
 from bdpcap.words import units
-from bdpcap.words.endpoints import host, network
+from bdpcap.words.endpoints import host, is_public, network
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,8 @@ TRIPS: Final = 2
 """Round trips within which an acknowledgment comes, delayed or not, if nothing stalls; a choice."""
 LOCAL_NS: Final = 10_000_000
 """Round trip that a network without routers seldom exceeds at its least, Wi-Fi included; a choice."""
+FEWEST_LOST: Final = 10
+"""Fewest packets sent again, `NOTABLE` of all or more, that are worth a line under another main limit; a choice."""
 MOST: Final = 2
 """Most notes on one flow."""
 
@@ -92,6 +95,21 @@ def _least_trip_ns(flow: Flow) -> int:
     """Return the least round trip of a flow between its ends, 0 if it is unknown."""
     least_ns = flow.summary["rtt_min_ns"]
     return 0 if flow._counts["sender_side_ns"] is None or pd.isna(least_ns) else int(least_ns)
+
+
+def _stand_in(flow: Flow) -> str:
+    """Return a sentence on a host of the Internet that seems one router away, where the advice is to act on it.
+
+    Others are several routers away, so a proxy or a firewall answers in its place.
+    """
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    passed = {end: vantage.routers(int(ttl)) for end, ttl in zip(sides["sender"], sides["ttl"], strict=True)}
+    for end, other in ((flow.receiver, flow.sender), (flow.sender, flow.receiver)):
+        near = (passed[end], passed[other]) == (1, 0) and flow.summary["vantage"] != "between"
+        apart = is_public(host(end)) and network(host(end)) != network(host(other))
+        if near and apart and host(end) in remedy(flow).where:
+            return f"By its TTL, {host(end)} is one router away: a proxy may answer in its place."
+    return ""
 
 
 def _delay(flow: Flow) -> str:
@@ -173,8 +191,11 @@ def resent_share(flow: Flow) -> float | None:
 def _sent_again(flow: Flow) -> str:
     """Return a sentence on the bytes that were retransmitted; empty if they were few, or the verdict has them."""
     share, summary = resent_share(flow), flow.summary
-    if nature(flow) is not None or summary["limit"] == "cwnd" or share is None:
+    if nature(flow) is not None or summary["limit"] == "cwnd":
         return ""
+    if share is None:
+        lost = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
+        return f"{of_flow(flow)}." if lost >= NOTABLE and needed(flow) >= FEWEST_LOST else ""
     # No later segment shows the loss of a whole flight.
     unseen = summary["limit"] == "app" and 2 * flow._counts["lost_before_tap"] > needed(flow)
     hides = unseen and share >= NOTABLE_SHARE
@@ -182,20 +203,28 @@ def _sent_again(flow: Flow) -> str:
 
 
 def _first_byte(flow: Flow) -> str:
-    """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it."""
+    """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it.
+
+    Of a client that sent most of its data in one request, that request counts.
+    """
     exchanges = flow._requests
-    if exchanges.empty or nature(flow) in (*MUTUAL, TIMER) or exchanges["server"].iloc[0] != flow.sender:
+    if exchanges.empty or nature(flow) in (*MUTUAL, TIMER):
         return ""
-    first = exchanges.iloc[0]
-    waited_ns = int(first["response_start_ns"]) - int(first["request_end_ns"])
+    served = exchanges["server"].iloc[0] == flow.sender
+    asked = exchanges.iloc[0 if served else int(exchanges["request_bytes"].argmax())]
+    if not served and 2 * asked["request_bytes"] <= flow.summary["payload_bytes"]:
+        return ""
+    waited_ns = int(asked["response_start_ns"]) - int(asked["request_end_ns"])
     if waited_ns < NOTICED_NS:
         return ""
-    return f"The first byte of an answer came {units.duration(waited_ns)} after the first request."
+    waited, which = units.duration(waited_ns), "the first request" if served else "the end of these data"
+    return f"The first byte of an answer came {waited} after {which}."
 
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     _cut,
     partial(_sentence, Code.PROXY),
+    _stand_in,
     _delay,
     _too_big,
     _stall,

@@ -118,7 +118,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         made, actions = first(None, None, False)
         return _joined([*made, *actions, *spelt([*failed(None), *account, *why, *seen, *about])])
     last = spelt([(None, ""), ("", _more(shown))])
-    choices = [first(*most) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
+    choices = [first(*most) for most in (_MOST if len(groups) == 1 else _MOST[:1])]
     made, actions = next((one for one in choices if sum(map(len, one)) + len(last) <= LINES), choices[-1])
     # Statistics of the host were given by the user, so they do not count.
     failures = [spelt(failed(most)) for most in (_FAILED, 1, 0)]

@@ -37,7 +37,9 @@ _NAMES: Final = {
 _WORKED: Final = "TCP worked."
 _ANY: Final = "See in the log of either end what it did not accept."
 _CERTIFICATE: Final = "The {} did not accept the certificate of the {}: see in its log why."
+_PLAIN: Final = "The {} got no TLS: the {} may speak plain text there, as on a port without TLS."
 _ADVICE: Final = {
+    22: _PLAIN,
     40: "No set of parameters suited both ends: compare the ciphers, groups and certificates that each allows.",
     42: _CERTIFICATE,
     45: "The {} found the certificate of the {} expired: renew it, or set the clock of the end that checked it.",

@@ -18,6 +18,7 @@ _MOST_REPEATS: Final = 15
 """Most times that a TCP sends a segment again: Linux's ``tcp_retries2``; Windows gives up after fewer."""
 _INITIAL_WINDOW: Final = 10
 """Most packets that a TCP sends before the first acknowledgment (RFC 6928)."""
+_LOOK: Final = "Look at the program that makes these packets"
 _BOTH_SYNS: Final = 3
 """Value of ``handshake`` in the core's counts where both SYNs were captured."""
 
@@ -33,8 +34,14 @@ def _is_repeated(flow: Flow) -> bool:
 
 
 def _repeats(flow: Flow) -> int:
-    """Return the number of segments that came again, as retransmissions or as copies."""
-    return int(flow._counts["retransmits"] + flow._counts["payload_copies"])
+    """Return the number of segments that came again, as retransmissions, as copies, or as SYNs with data."""
+    return int(flow._counts["retransmits"] + flow._counts["payload_copies"]) + _repeated_syns(flow)
+
+
+def _repeated_syns(flow: Flow) -> int:
+    """Return how often a SYN with data came again; 0 if a SYN without data came first."""
+    more = int(flow.summary["packets"] - flow._counts["retransmits"]) - _segments(flow)
+    return more if more > 1 and not flow._counts["acks"] else 0
 
 
 def _segments(flow: Flow) -> int:
@@ -66,9 +73,12 @@ def _no_tcp(flow: Flow) -> str:
     if _is_repeated(flow):
         segments, repeats = _segments(flow), _repeats(flow)
         what = "The same segment" if segments == 1 else f"The same {segments:,} segments"
+        if _repeated_syns(flow):
+            what = f"The same SYN, with {units.exact_bytes(int(flow.summary['payload_bytes']))} of data,"
+        such = "flood of SYNs" if _repeated_syns(flow) else "generator or a replay"
         return (
             f"{what} came {units.count(repeats)} times more, and no acknowledgment did. A TCP would have given up: "
-            "a program makes these packets, such as a generator or a replay."
+            f"a program makes these packets, such as a {such}."
         )
     sent = units.number(_sent(flow), "packet")
     waited = units.duration(flow.summary["longest_stall_ns"])
@@ -78,13 +88,18 @@ def _no_tcp(flow: Flow) -> str:
     )
 
 
-NATURE: Final = Nature(
-    "a program's own packets",
-    _is_no_tcp,
-    _no_tcp,
-    lambda flow: (
-        places.either(flow),
-        "Look at the program that makes these packets: it makes its rules, and no limit of TCP holds it.",
-    ),
-)
+def _advice(flow: Flow) -> tuple[str, str]:
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    if sides["packets"][sides["sender"].index(flow.receiver)]:
+        return (
+            places.either(flow),
+            f"{_LOOK}: it makes its rules, and no limit of TCP holds it.",
+        )
+    return (
+        places.sender(flow),
+        f"{_LOOK}. The address may be false: their Ethernet source shows the host, or the router before it.",
+    )
+
+
+NATURE: Final = Nature("a program's own packets", _is_no_tcp, _no_tcp, _advice)
 """A sender repeats data that are not acknowledged in time (RFC 6298 section 5.4)."""

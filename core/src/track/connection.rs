@@ -280,9 +280,14 @@ impl Connection {
             self.add_renumbered(from, segment, at, rows);
             return;
         }
-        let (own, _) = own_and_other(&mut self.halves, from);
+        let (own, other) = own_and_other(&mut self.halves, from);
         own.has_timestamps |= segment.options.timestamps.is_some();
-        let copy = own.flow.tap.copies.remember(segment, at.time_ns);
+        let syn_copied = other.flow.tap.copies.any();
+        let copy = own
+            .flow
+            .tap
+            .copies
+            .remember(segment, at.time_ns, syn_copied);
         if copy {
             own.flow.totals.copies += 1;
             own.flow.totals.payload_copies += i64::from(segment.payload_bytes > 0);

@@ -136,14 +136,21 @@ impl Copies {
     /// copies.
     const REMEMBERED_AFTER_COPY: usize = 4096;
 
-    /// Remembers the packet; returns true if the capture already holds a copy of it.
-    pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
+    /// Has a copy been found?
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.copy_found
+    }
+
+    /// Remembers the packet; returns true if the capture already holds a copy of it. `syn_copied` tells whether the
+    /// capture holds copies of the other end, whose SYN came first.
+    pub fn remember(&mut self, segment: &Segment, time_ns: i64, syn_copied: bool) -> bool {
         let seen = RecentPacket {
             time_ns,
             fingerprint: Fingerprint::of(segment),
         };
         let copy = match self.update_highest(segment, seen) {
-            Numbers::Known => self.holds_copy(segment, seen),
+            Numbers::Known => self.holds_copy(segment, seen, syn_copied),
             Numbers::New => false,
             Numbers::Lengthened => true,
         };
@@ -207,13 +214,14 @@ impl Copies {
     }
 
     #[inline(never)] // rare: most packets exceed the highest numbers
-    fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket) -> bool {
+    fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket, syn_copied: bool) -> bool {
         let was_cut = |whole: WholePacket| whole.was_cut_into(segment, packet.time_ns);
         if self.whole.is_some_and(was_cut) {
             return true;
         }
         // A nonzero identification distinguishes packets, so equal ones are copies. Without it, two equal SYNs or data
-        // segments within a millisecond are copies, but two equal acknowledgments may be different packets.
+        // segments within a millisecond are copies, but two equal acknowledgments may be different packets. So may two
+        // equal SYN-ACKs: one for each of two SYNs, or for a timer that runs out just then.
         let identified = segment.identification.is_some_and(|id| id != 0);
         // A device that changes payloads delays them as a router does, and may send the first payload on again.
         let changed = identified && self.lengthened > 0;
@@ -221,7 +229,9 @@ impl Copies {
             Self::ROUTED_NS
         } else if identified {
             Self::SAME_IDENTIFICATION_NS
-        } else if segment.payload_bytes > 0 || segment.flags.has(Flags::SYN) {
+        } else if segment.payload_bytes > 0
+            || segment.flags.has(Flags::SYN) && (syn_copied || !segment.flags.has(Flags::ACK))
+        {
             Self::SAME_PLACE_NS
         } else {
             0
