@@ -158,6 +158,7 @@ class Flow:
     sent: list[Sent] = field(default_factory=list)
     frontier: Segment | None = None  # the segment that last moved SND.NXT
     captured: list[Segment] = field(default_factory=list)
+    copied: bool = False  # one of them was captured more than once
     carried_payload: bool = False
     early: list[tuple[int, int]] = field(default_factory=list)  # acknowledged before they were captured
     early_ns: int = 0
@@ -292,7 +293,8 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     advertised = advertised_window(stream, own, segment)
     header = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
 
-    copied = is_copy(own, segment)
+    copied = is_copy(own, peer, segment)
+    own.copied |= copied
     own.captured.append(segment)
     kind = sent_kind(stream, own, segment, sequence)
     if kind is not None and copied:
@@ -387,7 +389,7 @@ def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
         own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
     if peer.origin is None and segment.has(ACK):
         peer.origin = (segment.acknowledgment - 1) % 2**32
-    if segment.has(SYN) and not is_copy(own, segment):
+    if segment.has(SYN) and not is_copy(own, peer, segment):
         again = bool(own.syns) and own.syns[-1].sequence == segment.sequence
         own.syns = [*own.syns, segment] if again else [segment]
 
@@ -402,14 +404,15 @@ def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None
     return None if scale is None else segment.window << scale
 
 
-def is_copy(flow: Flow, segment: Segment) -> bool:
+def is_copy(flow: Flow, peer: Flow, segment: Segment) -> bool:
     """Did the capture see this very packet a moment ago?
 
     Equal headers within a millisecond, or longer with the same IP identification; without one, two acknowledgments may
-    well be equal. Or a piece of a larger packet, cut after its first capture.
+    well be equal, and two SYN-ACKs that answer two SYNs. Or a piece of a larger packet, cut after its first capture.
     """
     apart_ns = SAME_ID_NS if segment.identification else COPY_NS
-    distinct = bool(segment.identification or segment.length or segment.has(SYN))
+    opening = segment.has(SYN) and (peer.copied or not segment.has(ACK))
+    distinct = bool(segment.identification or segment.length or opening)
     return any(
         is_piece(segment, earlier)
         or (

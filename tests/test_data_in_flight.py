@@ -1,5 +1,7 @@
 """Size, time and rate of a transfer: the time is the one in which its data were in flight, by the dialogue's times."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from dialogues import analysed
@@ -82,7 +84,14 @@ def test_some_rounds_have_their_own_size_and_time():
     flow = analysed(HANDSHAKE + BURSTS + FIN).flow(0, str(CLIENT))
     second = flow.rtts[flow.rtts["acked_bytes"] == 1460]
     moved = in_flight.within(flow, second)
-    assert moved.words(4380, " (1 of 2)") == "1.46 kB of 4.38 kB in 20 ms (1 of 2)"
+    assert moved.words(4380) == "1.46 kB of 4.38 kB in 20 ms"
+    # Less than an initial window: each burst takes a round trip.
+    assert moved.words(4380, "2 bursts") == "1.46 kB of 4.38 kB in 2 bursts"
+    assert (
+        replace(moved, is_paced=True)
+        .words(4380, "2 bursts")
+        .startswith("1.46 kB of 4.38 kB in 20 ms (2 bursts) at")
+    )
 
 
 def test_acknowledged_data_that_the_capture_lacks_count():

@@ -1,5 +1,6 @@
 """Remedies: what is printed parses, names its host, and lowers nothing, whatever a host has."""
 
+import io
 import json
 import re
 import shlex
@@ -14,13 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from labelled import find
 from oracles import ROOT, SAMPLES, SHARED, TESTS
+from packets import Address, pcap
+from scenario import HANDSHAKE, scenario
 from small_transfer import write_pcap
 from test_explain import dialogue, shown
 
 import bdpcap
 from bdpcap import _core
 from bdpcap.cli import main
-from bdpcap.explain import ceilings, remedies
+from bdpcap.explain import ceilings, place, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.eras import ERAS
@@ -691,7 +694,9 @@ def test_a_flight_stands_only_where_most_rounds_share_it_below_tcps_window():
 
 
 def ends(sender, receiver, vantage):
-    return SimpleNamespace(sender=f"{sender}:1", receiver=f"{receiver}:2", summary={"vantage": vantage})
+    return SimpleNamespace(
+        sender=f"{sender}:1", receiver=f"{receiver}:2", summary={"vantage": vantage}, capture=None
+    )
 
 
 @pytest.mark.parametrize(
@@ -708,9 +713,28 @@ def ends(sender, receiver, vantage):
     ],
 )
 def test_a_host_on_the_internet_is_the_readers_only_where_the_capture_shows_it(
-    sender, receiver, vantage, ours
+    sender, receiver, vantage, ours, monkeypatch
 ):
+    monkeypatch.setattr(place, "common", lambda _capture: "")
     flow = ends(sender, receiver, vantage)
+    assert tuple(is_ours(flow, end) for end in ("sender", "receiver")) == ours
+
+
+@pytest.mark.parametrize(("peers", "ours"), [(4, (False, True)), (3, (True, True))])
+def test_the_host_of_most_connections_is_the_readers(peers, ours):
+    # Captured between the ends, behind routers on both sides.
+    packets = [
+        packet
+        for number in range(peers)
+        for packet in scenario(
+            f"{HANDSHAKE}+.001 < P. 1:101(100) ack 1 win 500\n+.02 > . 1:1(0) ack 101 win 502",
+            client=Address("51.75.20.124", 40_000 + number),
+            server=Address(f"8.8.{number}.8", 443),
+        )
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    flow = capture.flow(0, "8.8.0.8:443")
+    flow.summary["vantage"] = "between"
     assert tuple(is_ours(flow, end) for end in ("sender", "receiver")) == ours
 
 
