@@ -323,17 +323,24 @@ def test_an_acknowledgment_that_the_client_may_delay_ends_no_answer_next_to_it(t
     assert times(table)[:-1] == [(0, network_ms, client_ms)] * 3
 
 
-def test_turns_of_a_tls_handshake_are_no_requests():
-    # RFC 5246 section 6.2.1: record type 22 is a handshake, 20 a change of the cipher, 23 data.
+def tls(text):
+    """Packets of a conversation whose first two turns are a handshake of TLS.
+
+    RFC 5246 section 6.2.1: record type 22 is a handshake, 20 a change of the cipher, 23 data.
+    """
     records = {3: 22, 5: 20, 7: 20, 9: 23}
-    lengths = [Asked(request=517), Asked(request=80), *[Asked(request=400)] * 6]
-    packets = scenario(conversation(lengths))
+    packets = scenario(text)
     for number, content_type in records.items():
         data = packets[number].data
         begin = 14 + 20 + (data[14 + 20 + 12] >> 4) * 4
         record = bytes([content_type, 3, 3])
         packets[number] = replace(packets[number], data=data[:begin] + record + data[begin + len(record) :])
-    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    return packets
+
+
+def test_turns_of_a_tls_handshake_are_no_requests():
+    lengths = [Asked(request=517), Asked(request=80), *[Asked(request=400)] * 6]
+    capture = bdpcap.analyze(io.BytesIO(pcap(tls(conversation(lengths)))))
     # A client may send its first request with the end of its handshake: it is longer than that alone.
     assert capture.exchanges["tls_handshake"].tolist() == [True, True, *[False] * 6]
     found = shares(capture.flow(0))
@@ -341,6 +348,20 @@ def test_turns_of_a_tls_handshake_are_no_requests():
     assert screen.sentences(capture.flow(0))[0].startswith(
         "6 requests one after the other, typically answered in 50 ms"
     )
+
+
+@pytest.mark.parametrize(
+    ("farewell", "closes", "answered"), [(63, True, 6), (63, False, 7), (101, True, 7)], ids=str
+)
+def test_a_farewell_of_an_idle_server_is_no_late_answer(farewell, closes, answered):
+    # The client's last message is a reply to a ping. The server waits for four minutes, and closes.
+    asked = [Asked(request=400)] * 6
+    text = conversation([Asked(request=517), Asked(request=80), *asked, Asked(240_000, 7, 46, farewell)])
+    sent, got = 1 + 517 + 80 + 6 * 400 + 46, 1 + 8 * 300 + farewell
+    fin = f"\n+.0001 < F. {got}:{got}(0) ack {sent} win 512" if closes else ""
+    flow = bdpcap.analyze(io.BytesIO(pcap(tls(text + fin)))).flow(0)
+    assert len(flow.exchanges) == 9
+    assert len(flow._requests) == answered
 
 
 def test_a_stream_of_one_direction_has_no_exchanges():

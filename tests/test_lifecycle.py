@@ -757,6 +757,20 @@ def test_several_strangers_at_several_ports_look_for_no_service(strangers, backg
     assert any("Start the service" in line for line in said) != background
 
 
+@pytest.mark.parametrize(
+    ("client", "options", "probe"),
+    [("8.8.8.8", "<mss 1460>", True), ("8.8.8.8", OPTIONS, False), ("192.168.1.9", "<mss 1460>", False)],
+)
+def test_a_strangers_bare_syn_that_it_never_completes_is_a_probe(client, options, probe):
+    dialogue = f"0 > S 0:0(0) win 65535 ttl 50 {options}\n" + "\n".join(
+        f"+{wait} < S. 0:0(0) ack 1 win 65535 {options}" for wait in (0.0001, 1, 2)
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue, client=Address(client, 40_000)))))
+    (line,) = connections.sentences(capture)
+    assert ("as those of scanners" in line) == probe
+    assert ("Check the way back to the client" in line) != probe
+
+
 SERVED = """
     0      > S  0:0(0)       win 64240 <mss 1460>
     +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>

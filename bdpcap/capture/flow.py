@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 
+_TLS_FAREWELL_BYTES: Final = 100
+"""Most bytes of a server's farewell: GOAWAY of HTTP/2 and close_notify (RFC 9113 section 6.8, RFC 8446 section 6.1).
+
+With the overhead of their records, they have 63 to 85 bytes.
+"""
+
+
 class Flow(InProcess):
     """One direction of a stream that carried payload: its rounds, events, findings and figures.
 
@@ -130,8 +137,14 @@ class Flow(InProcess):
 
     @cached_property
     def _requests(self) -> pd.DataFrame:
-        """The exchanges that are no turns of a TLS handshake, with their index in `exchanges`."""
-        return self.exchanges[~self.exchanges["tls_handshake"]]
+        """The exchanges with a request and its answer, with their index in `exchanges`.
+
+        Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN.
+        """
+        each = self.exchanges
+        if each["tls_handshake"].any() and each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES:
+            each = each[: -1 if self.capture._contents.streams.closed_by_server(self.stream) else None]
+        return each[~each["tls_handshake"]]
 
     @property
     def is_from_client(self) -> bool:

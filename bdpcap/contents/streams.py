@@ -104,6 +104,10 @@ class Streams:
         reset = _core.ENDINGS[int(life["ended"][0])] == "rst"
         return bool(life["completeness"][0] & FIN_SEEN), int(life["ended_by"][0]) if reset else None
 
+    def closed_by_server(self, stream: int) -> bool:
+        """Return whether the server of a stream sent the first FIN."""
+        return int(self._core.connections(stream, 1)["closed_by"][0]) == 1
+
     def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Return the senders of some directions, whose rows in `directions` are given in ascending order.
 

@@ -88,6 +88,10 @@ _SWEEP: Final = (
 _PROBE: Final = (
     "Probably probes of scanners: nothing to mend, unless a client was to have that service; then start it."
 )
+_BARE_PROBE: Final = (
+    "Their SYNs have no options but the MSS, as those of scanners: nothing to mend, unless the port should be closed to "
+    "strangers."
+)
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
@@ -262,7 +266,7 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     for line, advice in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
         at_client = client and advice in {*_AT_CLIENT, _UNREACHABLE.format(client)}
-        if advice not in (_SCANNED, _PROBE) and not at_client:
+        if advice not in (_SCANNED, _PROBE, _BARE_PROBE) and not at_client:
             found.append((line, advice))
             continue
         key = (client if at_client else "", advice)
@@ -520,11 +524,18 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
         advice = _ALSO_RESET
     elif kind in _RACING and _is_raced(line, others):
         advice = _RACED
-    elif kind == "never completed" and line.at_client:
-        advice = _LEFT_BY_CLIENT
+    elif kind == "never completed":
+        advice = _left_half_open(line)
     elif kind == "withdrawn" and line.syns == line.connections and brief:
         advice = _PROBED
     return advice
+
+
+def _left_half_open(line: Line) -> str:
+    """Return the advice on connections that the server answered, and the client did not confirm."""
+    if line.bare and line.public:
+        return _BARE_PROBE
+    return _LEFT_BY_CLIENT if line.at_client else _ADVICE["never completed"]
 
 
 def _nearest(line: Line) -> str:

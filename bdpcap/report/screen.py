@@ -15,6 +15,7 @@ from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, verdict
 from bdpcap.report.notes import notes
@@ -194,6 +195,8 @@ def head(flow: Flow) -> str:
         return LIMIT_NAMES[limit]
     (_, most), *others = verdict.shares(summary)
     share, lasting = units.spoken_share(most), units.duration(summary["active_ns"])
+    if summary["idle_share"] >= NOTABLE_SHARE:
+        lasting += " of active time"
     if others and others[0][1] >= _NEARLY * most:
         second, next_most = others[0]
         beside = f"{LIMIT_NAMES[second]} {units.spoken_share(next_most)}"
