@@ -515,6 +515,23 @@ def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
     assert short.NATURE.holds(flow) != held
 
 
+@pytest.mark.parametrize(("again", "arrived", "said"), [(5, 2, True), (5, 3, False), (4, 0, False)])
+def test_a_short_transfer_may_have_lost_much(again, arrived, said):
+    # Of 95 segments 5 came again, and at least three had a need: a twentieth of what was sent.
+    flow = SimpleNamespace(
+        _counts={"lost_before_tap": 0, "largest_bytes": 1000},
+        summary={
+            "retransmits": again,
+            "spurious_retransmits": arrived,
+            "retransmitted_bytes": 1000 * again,
+            "payload_bytes": 95_000,
+            "packets": 100,
+            "mss_bytes": 1000,
+        },
+    )
+    assert bool(short._lossy(flow)) == said
+
+
 def test_pauses_that_nobody_notices_are_a_part_of_the_time_of_a_transfer():
     ms = 1_000_000
     near, far = (

@@ -14,7 +14,7 @@ from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
-from bdpcap.explain.sent_again import FEWEST, needed, of_flow
+from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, needed, of_flow, of_sent
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -210,7 +210,14 @@ def _said(flow: Flow) -> str:
     if not moved:
         bulk = _bulk(flow)
         moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None and not by_path else ''}."
-    return f"{moved}{by_path or _held(flow)}"
+    return f"{moved}{by_path or _held(flow) or _lossy(flow)}"
+
+
+def _lossy(flow: Flow) -> str:
+    """Return a sentence on the retransmissions of a flow; empty if they were few, or had no need."""
+    again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
+    many = needed(flow) >= FEWEST and of_sent(again, payload) >= NOTED_SHARE
+    return f" {of_flow(flow)}." if many else ""
 
 
 def _held_by_path(flow: Flow) -> str:
