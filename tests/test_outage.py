@@ -364,6 +364,39 @@ def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
     assert said in flow.remedy.words
 
 
+@pytest.mark.parametrize(
+    ("heard", "said"), [(True, "its answers took another way"), (False, "see whether it hung")]
+)
+def test_a_silent_host_that_sends_other_packets_is_not_hung(heard, said):
+    # Captured next to the client, which acknowledges the first data at once, and nothing of what comes five times.
+    lost = scenario(
+        """
+    0      > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020  < S. 0:0(0) ack 1 win 65535 ttl 50 <mss 1460,sackOK,wscale 2>
+    +.0001 > .  1:1(0) ack 1 win 502
+    +.001  > P. 1:101(100) ack 1 win 502
+    +.020  < P. 1:1001(1000) ack 101 win 500 ttl 50
+    +.0001 > .  101:101(0) ack 1001 win 502
+    +.020  < P. 1001:2001(1000) ack 101 win 500 ttl 50
+    """
+        + "\n".join(f"+{2**again} < P. 1001:2001(1000) ack 101 win 500 ttl 50" for again in range(5))
+    )
+    other = scenario(
+        """
+    3.000 > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.001 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > R. 1:1(0) ack 1 win 0
+    """,
+        client=Address(CLIENT.host, 40001),
+        server=Address("192.0.2.254", 80),
+    )
+    packets = sorted([*lost, *(other if heard else [])], key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, str(SERVER))
+    assert natures.nature(flow) is natures.OUTAGE
+    assert said in flow.remedy.words
+    assert flow.remedy.where == f"the receiver, {CLIENT.host}"
+
+
 def test_the_end_of_a_connection_does_not_come_first():
     closed = scenario(f"""{HANDSHAKE}
     +.001 < P. 1:101(100) ack 1 win 500

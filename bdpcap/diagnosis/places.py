@@ -14,6 +14,7 @@ __all__ = [
     "both_ways",
     "either",
     "full_link",
+    "nowhere",
     "path",
     "path_back",
     "path_back_or_sender",
@@ -33,6 +34,11 @@ def sender(flow: Flow) -> str:
 def receiver(flow: Flow) -> str:
     """Return the receiving host."""
     return f"the receiver, {both(flow.sender, flow.receiver)[1]}"
+
+
+def nowhere(_: Flow) -> str:
+    """Return no place: nothing is to be mended."""
+    return ""
 
 
 def path(flow: Flow) -> str:

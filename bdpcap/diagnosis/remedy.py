@@ -14,6 +14,7 @@ from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
+from bdpcap.explain.exchange_shares import waits
 from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.receive import slow_part
@@ -196,9 +197,24 @@ def _of_operator(flow: Flow) -> Remedy | None:
     asked = _ASKED.get(why)
     if asked is None or is_ours(flow, "sender"):
         return None
+    if said := _nobody_waited(flow):
+        return Remedy("", f"Nothing to mend at this end: {said}.")
     return Remedy(
         why.where(flow), f"Ask its operator {asked}: the capture shows only when.", (), why.then(flow)
     )
+
+
+def _nobody_waited(flow: Flow) -> str:
+    """Return a clause on a server whose pauses nobody noticed, or hardly any client waited for; empty for any other."""
+    if flow.is_from_client or not flow.capture._contents.has_exchanges or flow._requests.empty:
+        return ""
+    why, own = cause(flow)
+    server, found = host(flow.sender), waits(flow, own)
+    held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
+    if why is not ALL["app"].causes["response time"] and found is not None and 2 * found.own_ns < held_ns:
+        return f"for most of that time nobody had asked {server} for anything"
+    longest_ns = flow._requests["server_ns"].max()
+    return f"no answer of {server} took longer than a second" if longest_ns < NOTICED_NS else ""
 
 
 def _little_to_gain(flow: Flow) -> Remedy | None:

@@ -92,8 +92,8 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         return no_bulk(capture)
     flows = once_each(capture, flows)
     total = max(1, int(flows["payload_bytes"].sum()))
-    # A limit that nobody here can lift is a limit still.
-    well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
+    # A limit that nobody here can lift is a limit still, but for the pace of a program that made nobody wait.
+    well = [group.flows for group in shown if not (has_place(group.flow) or _is_held_by_others(group.flow))]
     fine = flows[flows.index.isin(pd.concat(well).index)] if well else flows.iloc[:0]
     rest_of = flows[bulk(flows)].drop(fine.index, errors="ignore")
     held = (
@@ -109,14 +109,16 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     )
     if any(kinds[0] is kind for kind, _ in _GRAVE):
         return f"{whole}{out}."
-    if not any(has_place(group.flow) for group in shown):
+    if not any(has_place(group.flow) or _is_held_by_others(group.flow) for group in shown):
         failed, late = connections.failed(capture), sum(count for _, count in connections.late(capture))
         but = [
             f"{units.number(count, 'connection')} {what}"
             for count, what in ((failed, "failed"), (late, "opened late"))
             if count
         ]
-        well_but = f" and need no mending; {' and '.join(but)}"
+        # Flows of a connection that failed are no success.
+        no_need = "" if connections.in_vain(capture) else " and need no mending"
+        well_but = f"{no_need}; {' and '.join(but)}"
         return f"{whole}{well_but if but else '; nothing here needs mending'}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
@@ -134,7 +136,15 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
     )
     limits = f". {'Other limits' if ended else 'Main limits'}: {', '.join(each)}" if each else ""
+    small = 1 - without - most["sum"].sum() / total
+    if each and small >= NOTABLE_SHARE:
+        limits += f"; {units.share(small)} of it in small flows"
     return f"{whole}{ended}{limits}{out}."
+
+
+def _is_held_by_others(flow: Flow) -> bool:
+    """Return whether the network or a host held a flow, though nobody here can lift that."""
+    return nature(flow) is None and flow.summary["limit"] != "app"
 
 
 def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:

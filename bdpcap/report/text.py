@@ -131,8 +131,8 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     order = [actions, spelt(account), failures_shown]
     # A client that asked in vain comes before flows in which nothing is to be mended.
     in_vain = part("the failed connections", lambda: connections.in_vain(capture), lambda _: False)
-    if in_vain and not any(ranking.has_place(one.flow) for one in shown):
-        order = [failures_shown, actions, spelt(account)]
+    if in_vain and failures_shown and not any(ranking.has_place(one.flow) for one in shown):
+        order = [failures_shown, spelt(account)]
     return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 
 

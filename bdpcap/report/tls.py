@@ -44,8 +44,8 @@ _ADVICE: Final = {
     42: _CERTIFICATE,
     45: "The {} found the certificate of the {} expired: renew it, or set the clock of the end that checked it.",
     46: _CERTIFICATE,
-    48: "The {} does not trust the issuer of the certificate of the {}: install the issuer's certificate there, or send "
-    "the missing ones of the chain.",
+    48: "The {} does not trust the issuer of the certificate of the {}. If it should, install the issuer's certificate "
+    "there, or send the missing ones of the chain.",
     70: "See which TLS versions both ends allow.",
     112: "The server knows no host of the name that the client asked for (SNI): check that name.",
     120: "Both ends share no application protocol (ALPN): see which ones each allows.",

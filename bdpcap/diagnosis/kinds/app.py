@@ -69,8 +69,11 @@ def owing(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answers(flow: Flow, own: pd.DataFrame) -> str:
-    owed = owing(own)
+    owed, found = owing(own), waits(flow, own)
     took_ns = answering_ns(flow, owed)
+    if found is not None and not flow.is_from_client and found.own_ns >= max(took_ns, 1):
+        number = units.number(len(flow._requests), "request")
+        return f"it took {units.duration(found.own_ns)} in all to answer {number}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
     return f"it left {units.number(len(owed), 'request')} waiting{lasting}"
 
@@ -167,10 +170,12 @@ def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:
     if found is not None and detail == "idle" and found.peer_ns > max(found.own_ns, held_ns / 2):
         return "peer's time"
     caused = pauses.of(flow.rtts).cause
+    if found is None or flow.is_from_client:
+        return caused or detail
     # A server's wait for the next request is nobody's loss: its own answers are what held the active time.
-    if caused == "peer's data" and found is not None and not flow.is_from_client:
-        return "response time" if len(owing(own)) and 2 * found.own_ns >= held_ns else detail
-    return caused or detail
+    if 2 * found.own_ns >= held_ns:
+        return "response time"
+    return detail if caused == "peer's data" else caused or detail
 
 
 LIMIT: Final = Limit(
@@ -195,8 +200,8 @@ LIMIT: Final = Limit(
         "events": Cause(
             "The server's program waited, not for the network",
             _sent_on,
-            places.sender,
-            "It may have waited for events, as a remote screen does, and not worked. Nothing to mend on the path.",
+            places.nowhere,
+            "Nothing to mend on the path: that program may have waited for events, as a remote screen does.",
             paced("as fast as the program writes"),
             _waited,
         ),

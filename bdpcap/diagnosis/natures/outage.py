@@ -45,6 +45,10 @@ _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was a
 _UNANSWERED: Final = (
     "Data arrived next to it, and it answered nothing: see whether it hung, or its firewall dropped them."
 )
+_ELSEWHERE: Final = (
+    "Data arrived next to it, and it answered nothing, though it sent other packets. See whether its answers took "
+    "another way, as of a VPN that was switched, or its firewall dropped the data."
+)
 
 
 def stalled(flow: Flow) -> bool:
@@ -240,7 +244,7 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
     if quiet.last_only:
         return places.path_from_capture(flow), _LOST
     if _routers(flow) == 0 and _missed(quiet):
-        return places.receiver(flow), _UNANSWERED
+        return places.receiver(flow), _ELSEWHERE if _sent_others(flow, quiet) else _UNANSWERED
     return places.path_from_capture(flow), _GONE
 
 
