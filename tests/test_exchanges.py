@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from scenario import CLIENT, SERVER, scenario
 import bdpcap
 from bdpcap import report, tables
 from bdpcap.explain.exchange_shares import shares, waits
-from bdpcap.explain.findings import Code
+from bdpcap.explain.findings import Code, requests
 from bdpcap.report import exchanges as shown
 from bdpcap.report import page, screen, verdict
 
@@ -205,6 +206,14 @@ def test_a_client_that_often_sends_on_asks_for_nothing(events, messages):
     assert ("these are messages, not requests" in said) == messages
     assert ("waited for events" in flow.remedy.words) == messages
     assert not messages or (said.startswith(f"In {events} of 10 exchanges ") and not flow.remedy.where)
+
+
+@pytest.mark.parametrize(
+    ("inside", "events", "messages"), [(False, 2, False), (False, 3, True), (True, 4, False), (True, 5, True)]
+)
+def test_control_frames_inside_tls_look_like_messages(inside, events, messages):
+    found = SimpleNamespace(tls=inside, sent_on=events, count=20)
+    assert requests.are_messages(found) == messages
 
 
 def delayed(late):

@@ -96,7 +96,8 @@ def remedy(flow: Flow) -> Remedy:
     why, _ = cause(flow)
     finding = remedied(flow)
     if finding is None or _is_other(finding.code, why):
-        return Remedy(why.where(flow), why.action, (), why.then(flow))
+        where = why.where(flow)
+        return Remedy(where, why.action, (), why.then(flow) if where else "")
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:

@@ -94,6 +94,8 @@ class Shares:
     """Times that the server sent again after an answer, without another request."""
     sent_on: int
     """Exchanges in which the client sent more while it waited: see `sent_on`."""
+    tls: bool
+    """Whether the stream has the handshake of TLS, inside which the ends may send control frames, as in HTTP/2."""
     relayed: bool
     """Whether a NAT or proxy ends TCP before the server, whose time then holds the way from there to it."""
 
@@ -150,6 +152,7 @@ def shares(flow: Flow) -> Shares | None:
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
         news=_news(flow._requests),
         sent_on=int(sent_on(flow).sum()),
+        tls=bool(flow.exchanges["tls_handshake"].any()),
         relayed=_is_relayed(flow),
     )
 

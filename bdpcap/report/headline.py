@@ -144,7 +144,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
 
 def _is_held_by_others(flow: Flow) -> bool:
     """Return whether the network or a host held a flow, though nobody here can lift that."""
-    return nature(flow) is None and flow.summary["limit"] != "app"
+    return nature(flow) is None and flow.summary["limit"] in (*LOSING, "link")
 
 
 def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:

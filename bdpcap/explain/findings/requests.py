@@ -58,6 +58,8 @@ _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
 _OFTEN: Final = 1 / 8
 """Share of exchanges in which the client sent on from which it waits for no answer; a choice: fewer are exceptions."""
+_OFTEN_IN_TLS: Final = 1 / 4
+"""Share of such exchanges inside TLS, where control frames look like messages; a choice, twice `_OFTEN`."""
 _AT_ONCE: Final = (
     "Set TCP_NODELAY in {whose}, or let it write each message at once. Nagle's algorithm holds the second part of a "
     "message until the first is acknowledged."
@@ -86,8 +88,11 @@ def held(found: Shares) -> str:
 
 
 def are_messages(found: Shares) -> bool:
-    """Return whether the client often sent on before its answer came, so that it waits for none."""
-    return found.sent_on >= max(_HABIT, _OFTEN * found.count)
+    """Return whether the client often sent on before its answer came, so that it waits for none.
+
+    Inside TLS, some of that may be control frames, so it counts if it is a habit in more exchanges.
+    """
+    return found.sent_on >= max(_HABIT, (_OFTEN_IN_TLS if found.tls else _OFTEN) * found.count)
 
 
 def sent_on(found: Shares) -> str:
