@@ -699,6 +699,27 @@ def test_a_server_of_others_is_asked_only_where_somebody_waited(answer_s, unaske
     assert flow.remedy.words.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("server", "answer_s", "said"),
+    [
+        ("8.8.8.8", 1.2, "Ask its operator what it did at these times"),
+        ("8.8.8.8", 0.5, "Nothing to mend at this end: no answer of 8.8.8.8 took longer than a second."),
+        ("10.0.0.8", 0.5, "See in the server's own log whether it worked at these times."),
+    ],
+)
+def test_small_requests_to_a_server_of_others_have_its_operator(server, answer_s, said):
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < . {1 + 200 * n}:{1 + 200 * n}(0) ack {101 + 100 * n} win 500\n"
+        f"+{answer_s * (1 + n % 4 / 9):.3f} < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    ends = {"client": Address("192.168.1.9", 40_000), "server": Address(server, 443)}
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE + asks, **ends)))).flow(0)
+    assert natures.nature(flow) is natures.REQUESTS
+    assert flow.remedy.words.startswith(said)
+
+
 @pytest.mark.usefixtures("need_shared")
 def test_what_a_peer_did_in_idle_time_held_no_sender():
     # Of 11 s, data moved in one: the client's pauses of 10 s between its requests are no part of it.

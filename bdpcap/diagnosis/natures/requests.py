@@ -11,6 +11,7 @@ from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.explain.exchange_shares import sent_on, trip_ns
 from bdpcap.explain.findings import requests
+from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host
@@ -208,10 +209,27 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
         return path
     if said := _nothing_to_mend(client, server, side, shares):
         return "", said
-    if side == "server" and shares.relayed:
-        return relay.place(flow), requests.advice(shares, side)
+    if side == "server" and (others := _of_others(flow, shares, server)):
+        return others
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     return where, requests.advice(shares, side)
+
+
+def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | None:
+    """Return the advice on a server behind a NAT or proxy, or of others, whose operator is asked; None for any other.
+
+    Where nobody waited long for an answer, there is nothing to ask.
+    """
+    if shares.relayed:
+        return relay.place(flow), requests.advice(shares, "server")
+    if is_ours(flow, "receiver" if flow.is_from_client else "sender"):
+        return None
+    if flow._requests["server_ns"].max() < NOTICED_NS:
+        return "", f"Nothing to mend at this end: no answer of {server} took longer than a second."
+    return (
+        f"the server, {server}",
+        "Ask its operator what it did at these times: the capture shows only when.",
+    )
 
 
 def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str:
