@@ -917,7 +917,7 @@ TLS_HELLO = """
         (
             2,
             48,
-            "alert unknown_ca. TCP worked. The client does not trust the issuer of the certificate of the server:",
+            "alert unknown_ca. TCP worked. The client does not trust the issuer of the certificate of the server. If",
         ),
         (2, 50, "alert decode_error. TCP worked. See in the log of either end"),
         (2, 200, "alert 200. TCP worked."),
@@ -1371,6 +1371,11 @@ def test_a_flood_of_equal_syns_comes_from_one_program_whose_address_may_be_false
     )
     assert flow.remedy.where == f"the sender, {CLIENT.host}"
     assert "The address may be false" in flow.remedy.words
+    # The loopback has no other host, and no Ethernet.
+    local = {"client": Address("127.0.0.1", 20), "server": Address("127.0.0.1", 80)}
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(flood, **local)))).flow(0)
+    assert flow.remedy.where == "the host of both ends, 127.0.0.1"
+    assert "Ethernet" not in flow.remedy.words
 
 
 @pytest.mark.parametrize(("times", "mirrored"), [(2, True), (12, False)])

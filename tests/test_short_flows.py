@@ -593,11 +593,12 @@ def test_a_transfer_that_the_end_of_the_capture_cuts_off_is_no_short_one(last, a
     assert flow.remedy.words.startswith("Capture the whole transfer" if cut_off else "Nothing to mend")
 
 
-@pytest.mark.parametrize(("messages", "slow_start"), [(2, False), (1, True)])
-def test_messages_that_leave_at_once_are_no_slow_start(messages, slow_start):
-    """A client sends 102,200 bytes: 35 segments in a flight, and 35 more after an answer; or in flights that double."""
+@pytest.mark.parametrize(
+    ("flights", "messages", "slow_start"), [([35, 35], 2, False), ([10, 20, 40], 1, True), ([70], 1, False)]
+)
+def test_messages_that_leave_at_once_are_no_slow_start(flights, messages, slow_start):
+    """A client sends 102,200 bytes: 35 segments, and 35 after an answer; in flights that double; or at once."""
     lines, sent, heard = [HANDSHAKE], 1, 1
-    flights = [35, 35] if messages == 2 else [10, 20, 40]
     for number, count in enumerate(flights):
         if number and messages == 2:
             lines.append(f"+.001 < P. {heard}:{heard + 100}(100) ack {sent} win 16384")

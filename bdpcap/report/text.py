@@ -92,7 +92,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     def first(most: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
         body = _verdicts(capture, groups, entries, stalls, brief=brief)
         doubts = _doubts(capture, most, windows=full or entries.depend_on_scale)
-        return spelt([*head, *doubts, *body, *windows]), spelt(_actions(shown, commands, stalls))
+        return spelt([*head, *doubts, *body, *windows]), spelt(
+            _actions(shown, commands, stalls, several=several)
+        )
 
     udp = _section("UDP", partial(_datagrams, capture))
     failed_title = part(
@@ -208,7 +210,7 @@ def _window(flow: Flow, *, several: bool) -> list[Part]:
     return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in others)]
 
 
-def _actions(shown: list[Group], commands: int | None, stalls: Shared | None) -> list[Part]:
+def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *, several: bool) -> list[Part]:
     """Return the advice with so many commands of each, None for all; equal advice for several flows is given once.
 
     The link that stalled for several connections comes first. "Nothing to mend" would then be untrue.
@@ -224,7 +226,9 @@ def _actions(shown: list[Group], commands: int | None, stalls: Shared | None) ->
         for one, flows in alike.items():
             if stalls is not None and not one.where:
                 continue
-            which = f"{_which(flows, alike.values())}. " if len(shown) > 1 else ""
+            # "Nothing to mend" of one flow is no sentence on the others.
+            named = len(shown) > 1 or (several and not one.where)
+            which = f"{_which(flows, alike.values())}. " if named else ""
             gain = f" Expected: {one.expected}." if one.expected and len(shown) > 1 else ""
             parts.append(("  ", f"{which}{one}{gain}"))
             parts += [(None, line) for command in one.commands[:commands] for line in command_lines(command)]

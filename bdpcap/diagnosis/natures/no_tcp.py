@@ -8,6 +8,7 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.outage import OUTAGE_NS
 from bdpcap.words import units
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -90,7 +91,8 @@ def _no_tcp(flow: Flow) -> str:
 
 def _advice(flow: Flow) -> tuple[str, str]:
     sides = flow.capture._contents.streams.sides(flow.stream)
-    if sides["packets"][sides["sender"].index(flow.receiver)]:
+    local = on_one_machine(host(flow.sender), host(flow.receiver))
+    if local or sides["packets"][sides["sender"].index(flow.receiver)]:
         return (
             places.either(flow),
             f"{_LOOK}: it makes its rules, and no limit of TCP holds it.",

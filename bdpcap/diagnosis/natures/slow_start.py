@@ -33,7 +33,9 @@ def _is_slow_start(flow: Flow) -> bool:
     rtt_ns = summary["rtt_min_ns"]
     if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
         return False
-    if _doublings(flow, _largest_message_bytes(flow)) < FEWEST_DOUBLINGS:
+    largest_bytes = _largest_message_bytes(flow)
+    # What left in one flight waited for no congestion window.
+    if _doublings(flow, largest_bytes) < FEWEST_DOUBLINGS or summary["in_flight_max_bytes"] >= largest_bytes:
         return False
     least = _doublings(flow, int(summary["payload_bytes"]))
     # A connection that began before the capture may have left slow start long ago: its data take fewer round trips.
