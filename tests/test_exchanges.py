@@ -216,6 +216,19 @@ def test_control_frames_inside_tls_look_like_messages(inside, events, messages):
     assert requests.are_messages(found) == messages
 
 
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (40, "The server's answers took 46 % of their time, pauses of the client 31 %."),
+        (100, "The server's answers took 68 % of their time."),
+    ],
+)
+def test_a_second_side_with_a_quarter_of_the_time_is_named(server, said):
+    # 20 ms on the network and 30 ms of the client's in each of 12 exchanges, without a pause after the last.
+    flow = analysed(conversation([Asked(server, 30)] * 12)).flow(0)
+    assert said in screen.sentences(flow)[0]
+
+
 def delayed(late):
     """Twelve requests whose answers come after 30 ms; of so many, a link holds both copies of the request 500 ms."""
     lines, at = [HANDSHAKE], 1

@@ -29,6 +29,8 @@ SLIGHT: Final = 0.1
 """Share of a round trip by which round trips scatter: less is no time of a transfer, and no other part of an exchange."""
 MOST: Final = 2 / 3
 """Share of the time from which on one side alone is named."""
+SECOND: Final = 1 / 4
+"""Share of the time from which on a second side is named, too; a choice."""
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -135,21 +137,24 @@ def _longest(flow: Flow, shares: Shares) -> str:
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
-    """Return a sentence on the side that took most of the time, and on a single wait that is half of it."""
-    side, part = next(iter(shares.parts.items()))
+    """Return a sentence on the side that took most of the time, on a single wait that is half of it, and on the next."""
+    (side, part), (second, next_part), *_ = shares.parts.items()
     longest = flow._requests[f"{side}_ns"].max()
     once = pd.notna(longest) and longest >= part * shares.lasting_ns / 2
     wait = f", {units.duration(longest)} of it at once" if once else ""
     who = {
-        "network": "Round trips and transfer",
-        "client": "Pauses of the client",
-        "server": "The server, and the way to it behind a NAT or proxy,"
+        "network": "round trips and transfer",
+        "client": "pauses of the client",
+        "server": "the server, and the way to it behind a NAT or proxy,"
         if shares.relayed
-        else "The server's answers",
+        else "the server's answers",
     }
+    beside = f", {who[second]} {units.share(next_part)}" if next_part >= SECOND else ""
     times = "once" if shares.news == 1 else f"{units.count(shares.news)} times"
     news = f" The server also sent unasked, {times}." if side == "server" and shares.news else ""
-    return f" {who[side]} took {units.share(part)} of their time{wait}.{news}"
+    return (
+        f" {who[side][0].upper()}{who[side][1:]} took {units.share(part)} of their time{wait}{beside}.{news}"
+    )
 
 
 def _slow_answer(flow: Flow) -> str:
