@@ -130,6 +130,22 @@ def test_failed_connections_are_no_capture_without_a_need_to_mend():
         assert headline.summary(capture, ranking.groups(capture)).endswith(said)
 
 
+@pytest.mark.parametrize(("lost_ms", "said"), [(1000, "the flows shown need"), (999, "nothing here needs")])
+def test_a_small_flow_that_lost_a_second_may_need_mending(lost_ms, said):
+    """A person notices a second (Nielsen, 1993)."""
+    flows = pd.DataFrame(
+        {
+            "rwnd_share": 0.0,
+            "cwnd_share": [0.5, 1.0],
+            "sndbuf_share": 0.0,
+            "active_ns": [10**10, lost_ms * 10**6],
+        }
+    )
+    shown = [SimpleNamespace(flows=flows.iloc[:1])]
+    assert said in headline._well(flows, shown)
+    assert "nothing here needs" in headline._well(flows.iloc[:1], shown)
+
+
 @pytest.mark.parametrize(("failing", "first"), [(WAITED, True), (UNANSWERED, False)])
 def test_a_wait_in_vain_stands_in_place_of_flows_that_need_no_mending(failing, first):
     lost = scenario(failing, client=Address(CLIENT.host, CLIENT.port + 1))

@@ -119,7 +119,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         # Flows of a connection that failed are no success.
         no_need = "" if connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
-        return f"{whole}{well_but if but else '; nothing here needs mending'}."
+        return f"{whole}{well_but if but else _well(flows, shown)}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{out or _paced(shown)}."
@@ -140,6 +140,13 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     if each and small >= NOTABLE_SHARE:
         limits += f"; {units.share(small)} of it in small flows"
     return f"{whole}{ended}{limits}{out}."
+
+
+def _well(flows: pd.DataFrame, shown: list[Group]) -> str:
+    """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
+    others = flows.drop(pd.concat([group.flows for group in shown]).index, errors="ignore")
+    noticed = not others.empty and lost_ns(others).max() >= NOTICED_NS
+    return "; the flows shown need no mending" if noticed else "; nothing here needs mending"
 
 
 def _is_held_by_others(flow: Flow) -> bool:
