@@ -394,6 +394,14 @@ OPTIONS = "<mss 1460,sackOK,wscale 7>"
 UNANSWERED = "100 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240"
 
 
+def test_one_syn_shows_no_filter_when_the_capture_ends_before_the_next():
+    """The second SYN comes after a second, or three (RFC 2988 section 2.1)."""
+    once = UNANSWERED.partition("\n")[0]
+    said = [failed(once, "", 99.5, end_s)[0] for end_s in (102, 104)]
+    assert "The capture ends too soon to tell" in said[0]
+    assert "the client gave up at once" in said[1]
+
+
 @pytest.mark.parametrize(("start_s", "works"), [(100.5, True), (0, False)])
 def test_a_route_on_which_packets_passed_at_that_time_is_not_to_be_checked(start_s, works):
     (line,) = failed(UNANSWERED, "", start_s)

@@ -3,6 +3,7 @@
 import io
 import re
 
+import pandas as pd
 import pytest
 from dialogues import analysed
 from packets import Address, pcap
@@ -306,6 +307,30 @@ def test_data_on_a_connection_that_their_receiver_had_closed_had_no_outage(ackno
         said = f"{SERVER.host} had closed the connection 25 s before the last data, and answered none of them, nor 3"
         assert said in " ".join(screen.sentences(flow))
         assert flow.remedy.where == f"the sender, {CLIENT.host}"
+
+
+class _Flow:
+    """A flow to a server."""
+
+    def __init__(self):
+        self.summary = {"receiver": "10.0.0.1:80"}
+        self.capture = None
+
+
+def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(monkeypatch):
+    group = ranking.Group(
+        _Flow(),
+        pd.DataFrame({"receiver": ["10.0.0.1:80"] * 2, "stream": [1, 2], "payload_bytes": 100}),
+        to_server=True,
+    )
+    monkeypatch.setattr(ranking.Group, "_sum", "together 300 B")
+    monkeypatch.setattr(ranking, "listed", lambda _capture, flows: flows["stream"].tolist())
+    for outages, said in (({1, 2}, "the same"), ({2}, "the same in 1 of 2"), (set(), "no outage there")):
+        stalled = {group.flow, *outages}
+        monkeypatch.setattr(
+            ranking, "nature", lambda flow, some=stalled: natures.OUTAGE if flow in some else None
+        )
+        assert group.same == f"2 more flows to 10.0.0.1:80: {said} (streams 1, 2); together 300 B."
 
 
 def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():

@@ -23,6 +23,7 @@ from test_explain import dialogue, shown
 import bdpcap
 from bdpcap import _core
 from bdpcap.cli import main
+from bdpcap.diagnosis import outlook
 from bdpcap.explain import ceilings, place, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
@@ -718,6 +719,16 @@ def test_a_host_on_the_internet_is_the_readers_only_where_the_capture_shows_it(
     monkeypatch.setattr(place, "common", lambda _capture: "")
     flow = ends(sender, receiver, vantage)
     assert tuple(is_ours(flow, end) for end in ("sender", "receiver")) == ours
+
+
+@pytest.mark.parametrize(("segments", "said"), [(70, "up to about 2.80 Mbit/s, in slow start"), (5000, "")])
+def test_a_short_transfer_ends_in_slow_start_whatever_the_link_carries(segments, said, monkeypatch):
+    """RFC 6928: 10, 20 and 40 segments take three round trips of 100 ms. A window of 10 Mbit/s holds 125,000 bytes."""
+    monkeypatch.setattr(outlook, "_path_bps", lambda _flow: 10e6)
+    monkeypatch.setattr(outlook, "active_bps", lambda _flow: 1e6)
+    summary = {"payload_bytes": 1500 * segments, "mss_bytes": 1500, "rtt_min_ns": 100_000_000}
+    flow = SimpleNamespace(summary=summary)
+    assert outlook._in_slow_start(flow) == said
 
 
 @pytest.mark.parametrize(("peers", "ours"), [(4, (False, True)), (3, (True, True))])

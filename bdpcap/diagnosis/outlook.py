@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from bdpcap.explain.capacity import Basis, basis, is_burst, known_bps, spoken
+import pandas as pd
+
+from bdpcap.explain.capacity import INITIAL_WINDOW, Basis, basis, is_burst, known_bps, spoken
 from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
-from bdpcap.words import units
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +39,7 @@ def with_change(words: str) -> Callable[[Flow], str]:
     """Return the outlook for any flow: a change, and the rate at which the link or the window limits then."""
 
     def outlook(flow: Flow) -> str:
-        bound = "" if _is_held_elsewhere(flow) else _bound(flow)
+        bound = "" if _is_held_elsewhere(flow) else _in_slow_start(flow) or _bound(flow)
         if not bound and _fills(flow):
             return ""
         return f"{words} {bound}" if bound else f"more {words}{_least(flow)}"
@@ -75,6 +78,23 @@ def _least(flow: Flow) -> str:
     if (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
         return ""
     return f"; the network can carry {spoken(flow.summary)}"
+
+
+def _in_slow_start(flow: Flow) -> str:
+    """Return the rate that slow start allows a flow, if its data end before the link is full; empty for any other.
+
+    It sends ten segments, then 20, 40 and so on, a flight for each round trip (RFC 5681 section 3.1, RFC 6928).
+    """
+    summary, path = flow.summary, _path_bps(flow)
+    if path is None or pd.isna(summary["rtt_min_ns"]) or not summary["payload_bytes"] * summary["rtt_min_ns"]:
+        return ""
+    flights = math.ceil(math.log2(1 + summary["payload_bytes"] / (INITIAL_WINDOW * summary["mss_bytes"])))
+    most_bps = rates.of_bytes(int(summary["payload_bytes"]), int(flights * summary["rtt_min_ns"]))
+    # The last flight has half of all data: as many as the path holds fill the link.
+    fills = summary["payload_bytes"] / 2 >= rates.bytes_at(path, int(summary["rtt_min_ns"]))
+    if fills or not GAIN * active_bps(flow) <= most_bps < path:
+        return ""
+    return f"up to about {units.rate(most_bps)}, in slow start"
 
 
 def _bound(flow: Flow) -> str:

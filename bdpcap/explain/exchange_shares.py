@@ -24,6 +24,7 @@ __all__ = [
     "Typical",
     "Waits",
     "answering_ns",
+    "followed",
     "sent_on",
     "shares",
     "slowest",
@@ -162,10 +163,17 @@ def _is_relayed(flow: Flow) -> bool:
     return found is not None and found.address == host(flow.receiver if flow.is_from_client else flow.sender)
 
 
+def followed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the exchanges that a request follows, which a typical one is of; all of them if few are followed.
+
+    Where none follows, the way of the response to the client may be behind the tap.
+    """
+    known = table.dropna(subset=["client_ns"])
+    return known if 2 * len(known) >= len(table) else table
+
+
 def _typical(table: pd.DataFrame) -> Typical:
-    # Where no request follows, the way of the response to the client may be behind the tap. Few others are not typical.
-    followed = table.dropna(subset=["client_ns"])
-    table = followed if 2 * len(followed) >= len(table) else table
+    table = followed(table)
     answered_ns = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable")
     outer = len(answered_ns) // _OUTER
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]

@@ -56,6 +56,10 @@ _FILTERED: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "a filter, or the server itself, drops these."
 )
+_TOO_SOON: Final = (
+    "Both hosts exchanged packets at that time, so the route works. The capture ends too soon to tell whether the SYN "
+    "was lost, or a filter drops it."
+)
 _UP: Final = (
     "Both hosts exchanged packets at another time, so that host was up: "
     "look for a filter on it, or before it, that drops these."
@@ -436,7 +440,7 @@ def _without_answer(line: Line, around: _Around) -> str:
 def _silent_host(line: Line, others: Talks) -> str:
     """Return the advice on SYNs to a port that answered nobody, by what else passed between the hosts."""
     if line.ends and others.passed(*line.ends, line.start_ns, line.end_ns):
-        return _FILTERED
+        return _TOO_SOON if line.once_each else _FILTERED
     return _UP if line.ends and others.met(*line.ends) else _ADVICE["never answered"]
 
 

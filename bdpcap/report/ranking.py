@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.diagnosis.natures import LATE, LOSSES, OUTAGE, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
@@ -63,7 +64,21 @@ class Group:
         streams = [str(stream) for stream in sorted(self.others["stream"].tolist())]
         named = f"{', '.join(streams[:_NAMED])}{', ...' if len(streams) > _NAMED else ''}"
         which = "stream" if len(streams) == 1 else "streams"
-        return f"{units.number(len(streams), 'more flow')}{way}: the same ({which} {named}); {self._sum}."
+        return (
+            f"{units.number(len(streams), 'more flow')}{way}: {self._alike} ({which} {named}); {self._sum}."
+        )
+
+    @property
+    def _alike(self) -> str:
+        """How far the other flows are like the first: a stall of one is none of flows with the same limit."""
+        kind = nature(self.flow)
+        if kind not in (OUTAGE, LOSSES, LATE):
+            return "the same"
+        others = listed(self.flow.capture, self.others.head(_NAMED))
+        alike = sum(nature(one) is kind for one in others)
+        if alike == len(others):
+            return "the same"
+        return f"the same in {alike} of {len(others)}" if alike else f"no {kind.title} there"
 
     @property
     def flows(self) -> pd.DataFrame:

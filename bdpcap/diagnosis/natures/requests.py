@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import again, relay
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
-from bdpcap.explain.exchange_shares import sent_on, trip_ns
+from bdpcap.explain.exchange_shares import followed, sent_on, trip_ns
 from bdpcap.explain.findings import requests
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.sent_again import sent_again
@@ -126,7 +126,8 @@ def _by_server(flow: Flow, shares: Shares) -> str:
 
 def _began(flow: Flow, server_ns: int) -> str:
     """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    began_ns = (flow._requests["response_start_ns"] - flow._requests["request_end_ns"]).median()
+    each = followed(flow._requests)
+    began_ns = (each["response_start_ns"] - each["request_end_ns"]).median()
     return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
 
 
