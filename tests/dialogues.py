@@ -112,6 +112,25 @@ def paced(length, count=200):
     return "\n".join(lines + in_order((ms / 1000, text) for ms, text in events))
 
 
+def asked(waits_s, *, think="+.001", answer=100, unasked=0):
+    """Requests of 100 bytes, a time to think before each, acknowledged after 20 ms, and answers so many seconds later.
+
+    The first `unasked` answers come without a request.
+    """
+    lines, sent, heard = [], 1, 1
+    for number, wait_s in enumerate(waits_s):
+        if number >= unasked:
+            lines += [f"{think} > P. {sent}:{sent + 100}(100) ack {heard} win 502"]
+            sent += 100
+            lines += [f"+.020 < . {heard}:{heard}(0) ack {sent} win 512"]
+        lines += [
+            f"+{wait_s:.4f} < P. {heard}:{heard + answer}({answer}) ack {sent} win 512",
+            f"+.0001 > . {sent}:{sent}(0) ack {heard + answer} win 502",
+        ]
+        heard += answer
+    return "\n".join(lines)
+
+
 MSS = 1460
 
 

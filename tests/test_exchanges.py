@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from dialogues import asked
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT
@@ -622,23 +623,13 @@ def test_the_report_shows_the_slowest_exchanges_once_a_stream():
     assert slowest == sorted(capture.exchanges["server_ns"], reverse=True)[: shown.ROWS]
 
 
-def answers(server_ms):
-    """Large answers, each after a round trip of 20 ms and so many ms of the server's."""
-    lines, asked, answered = [], 1, 1
-    for _ in range(8):
-        lines += [
-            f"+.010 > P. {asked}:{asked + 100}(100) ack {answered} win 502",
-            f"+.020 < . {answered}:{answered}(0) ack {asked + 100} win 512",
-            f"+{server_ms / 1000} < P. {answered}:{answered + 20000}(20000) ack {asked + 100} win 512",
-            f"+0 > . {asked + 100}:{asked + 100}(0) ack {answered + 20000} win 502",
-        ]
-        asked, answered = asked + 100, answered + 20000
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize("before", [HANDSHAKE, "0 > . 1:1(0) ack 1 win 502"], ids=["handshake", "without"])
 def test_the_servers_time_is_without_the_round_trips_to_it(before):
-    slow, quick = (analysed(f"{before}\n{answers(ms)}").flow(0, str(SERVER)) for ms in (200, 5))
+    # Large answers, each after a round trip of 20 ms and a time of the server's.
+    slow, quick = (
+        analysed(f"{before}\n{asked([wait_s] * 8, think='+.010', answer=20_000)}").flow(0, str(SERVER))
+        for wait_s in (0.2, 0.005)
+    )
     said = screen.sentences(slow)[-1]
     # Without the handshake, the first answer passes before the way to the server is known: it looks like slow start.
     took = "1.6" if before == HANDSHAKE else "1.4"

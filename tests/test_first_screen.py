@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from dialogues import analysed
+from dialogues import analysed, asked
 from oracles import ROOT, SAMPLES, SHARED, TESTS
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
@@ -696,19 +696,9 @@ def test_only_its_operator_knows_what_a_server_of_others_did():
 )
 def test_a_server_of_others_is_asked_only_where_somebody_waited(answer_s, unasked, said):
     """A person notices a second (Nielsen, 1993). A server of the Internet answers a client in a private network."""
-    lines, asked, answered = [HANDSHAKE], 1, 1
-    for turn in range(12):
-        if not (unasked and turn < 9):
-            lines += [f"+.001 > P. {asked}:{asked + 100}(100) ack {answered} win 502"]
-            asked += 100
-            lines += [f"+.020 < . {answered}:{answered}(0) ack {asked} win 500"]
-        lines += [
-            f"+{answer_s} < P. {answered}:{answered + 20_000}(20000) ack {asked} win 500",
-            f"+.0001 > . {asked}:{asked}(0) ack {answered + 20_000} win 502",
-        ]
-        answered += 20_000
+    turns = asked([answer_s] * 12, answer=20_000, unasked=9 if unasked else 0)
     packets = scenario(
-        "\n".join(lines), client=Address("192.168.1.9", 40_000), server=Address("8.8.8.8", 443)
+        HANDSHAKE + turns, client=Address("192.168.1.9", 40_000), server=Address("8.8.8.8", 443)
     )
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
     assert flow.summary["limit"] == "app"
@@ -724,12 +714,8 @@ def test_a_server_of_others_is_asked_only_where_somebody_waited(answer_s, unaske
     ],
 )
 def test_small_requests_to_a_server_of_others_have_its_operator(server, answer_s, said):
-    asks = "".join(
-        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
-        f"+.020 < . {1 + 200 * n}:{1 + 200 * n}(0) ack {101 + 100 * n} win 500\n"
-        f"+{answer_s * (1 + n % 4 / 9):.3f} < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
-        for n in range(12)
-    )
+    # No timer: the answers vary.
+    asks = asked([answer_s * (1 + turn % 4 / 9) for turn in range(12)], answer=200)
     ends = {"client": Address("192.168.1.9", 40_000), "server": Address(server, 443)}
     flow = bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE + asks, **ends)))).flow(0)
     assert natures.nature(flow) is natures.REQUESTS

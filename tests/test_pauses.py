@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from dialogues import analysed
+from dialogues import analysed, asked
 from scenario import CLIENT, HANDSHAKE, SERVER
 
 from bdpcap.diagnosis import pauses
@@ -105,16 +105,7 @@ def test_a_clients_pause_is_its_own_if_the_next_answer_comes_sooner_than_others(
 
 def test_a_server_waits_for_the_next_request_at_nobodys_cost():
     """Captured next to the client, which asks a second after each answer; an answer begins 300 ms after its request."""
-    lines, sent, heard = [HANDSHAKE], 1, 1
-    for _ in range(6):
-        lines += [
-            f"+1 > P. {sent}:{sent + 100}(100) ack {heard} win 502",
-            f"+.02 < . {heard}:{heard}(0) ack {sent + 100} win 500",
-            f"+.3 < P. {heard}:{heard + 100}(100) ack {sent + 100} win 500",
-            f"+.0001 > . {sent + 100}:{sent + 100}(0) ack {heard + 100} win 502",
-        ]
-        sent, heard = sent + 100, heard + 100
-    flow = analysed("\n".join(lines)).flow(0, str(SERVER))
+    flow = analysed(HANDSHAKE + asked([0.3] * 6, think="+1")).flow(0, str(SERVER))
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert pauses.of(flow.rtts).cause == "peer's data"
     assert app.LIMIT.cause(flow, own) is app.LIMIT.causes["response time"]

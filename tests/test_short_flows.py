@@ -517,7 +517,7 @@ def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
 
 @pytest.mark.parametrize(("again", "arrived", "said"), [(5, 2, True), (5, 3, False), (4, 0, False)])
 def test_a_short_transfer_may_have_lost_much(again, arrived, said):
-    # Of 95 segments 5 came again, and at least three had a need: a twentieth of what was sent.
+    # Of 100 segments sent, 5 are retransmissions, and three or two of them had a need.
     flow = SimpleNamespace(
         _counts={"lost_before_tap": 0, "largest_bytes": 1000},
         summary={

@@ -142,9 +142,13 @@ class Flow(InProcess):
         Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN.
         """
         each = self.exchanges
-        if each["tls_handshake"].any() and each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES:
-            each = each[: -1 if self.capture._contents.streams.closed_by_server(self.stream) else None]
-        return each[~each["tls_handshake"]]
+        parting = (
+            each["tls_handshake"].any()
+            and each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES
+            and self.capture._contents.streams.closed_by_server(self.stream)
+        )
+        answered = each[:-1] if parting else each
+        return answered[~answered["tls_handshake"]]
 
     @property
     def is_from_client(self) -> bool:

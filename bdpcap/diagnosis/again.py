@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import silence
-from bdpcap.explain.sent_again import SentAgain, clause
-from bdpcap.explain.sent_again import sent_again as every
+from bdpcap.explain.sent_again import clause, sent_again
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.explain.sent_again import SentAgain
 
 __all__ = ["advice", "said"]
 
@@ -21,9 +21,9 @@ _ADVICE: Final = {
 """Advice by whether most packets that were sent again had arrived."""
 
 
-def _sent_again(flow: Flow) -> SentAgain | None:
+def _to_an_open_end(flow: Flow) -> SentAgain | None:
     """Return the retransmissions of a flow's stream; None if they are few, or went to an end that had closed."""
-    again, capture = every(flow), flow.capture
+    again, capture = sent_again(flow), flow.capture
     if again is None:
         return None
     senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
@@ -33,7 +33,7 @@ def _sent_again(flow: Flow) -> SentAgain | None:
 
 def said(flow: Flow) -> str:
     """Return a sentence on the retransmissions of a flow's stream; empty if they were few."""
-    again = _sent_again(flow)
+    again = _to_an_open_end(flow)
     if again is None:
         return ""
     arrived = ", though the first copies had arrived: the path held them" if again.arrived else ""
@@ -42,7 +42,7 @@ def said(flow: Flow) -> str:
 
 def advice(flow: Flow) -> tuple[str, str] | None:
     """Return the path of a flow's stream and what to look for there; None if few packets were sent again."""
-    again, ends = _sent_again(flow), (host(flow.sender), host(flow.receiver))
+    again, ends = _to_an_open_end(flow), (host(flow.sender), host(flow.receiver))
     if again is None or on_one_machine(*ends):
         return None
     client, server = ends if flow.is_from_client else reversed(ends)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bdpcap.explain.capacity import INITIAL_WINDOW, Basis, basis, is_burst, known_bps, spoken
+from bdpcap.explain.capacity import Basis, basis, doublings, is_burst, known_bps, spoken
 from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import rates, units
@@ -81,17 +80,14 @@ def _least(flow: Flow) -> str:
 
 
 def _in_slow_start(flow: Flow) -> str:
-    """Return the rate that slow start allows a flow, if its data end before the link is full; empty for any other.
-
-    It sends ten segments, then 20, 40 and so on, a flight for each round trip (RFC 5681 section 3.1, RFC 6928).
-    """
-    summary, path = flow.summary, _path_bps(flow)
-    if path is None or pd.isna(summary["rtt_min_ns"]) or not summary["payload_bytes"] * summary["rtt_min_ns"]:
+    """Return the rate that slow start allows a flow, if its data end before the link is full; empty for any other."""
+    path, carried, rtt_ns = _path_bps(flow), flow.summary["payload_bytes"], flow.summary["rtt_min_ns"]
+    if path is None or pd.isna(rtt_ns) or not carried * rtt_ns:
         return ""
-    flights = math.ceil(math.log2(1 + summary["payload_bytes"] / (INITIAL_WINDOW * summary["mss_bytes"])))
-    most_bps = rates.of_bytes(int(summary["payload_bytes"]), int(flights * summary["rtt_min_ns"]))
+    flights = doublings(int(carried), int(flow.summary["mss_bytes"]))
+    most_bps = rates.of_bytes(int(carried), flights * int(rtt_ns))
     # The last flight has half of all data: as many as the path holds fill the link.
-    fills = summary["payload_bytes"] / 2 >= rates.bytes_at(path, int(summary["rtt_min_ns"]))
+    fills = carried / 2 >= rates.bytes_at(path, int(rtt_ns))
     if fills or not GAIN * active_bps(flow) <= most_bps < path:
         return ""
     return f"up to about {units.rate(most_bps)}, in slow start"

@@ -10,11 +10,11 @@ from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import nature
+from bdpcap.diagnosis.natures.requests import nobody_waited
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
-from bdpcap.explain.exchange_shares import waits
 from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.receive import slow_part
@@ -199,23 +199,21 @@ def _of_operator(flow: Flow) -> Remedy | None:
     if asked is None or is_ours(flow, "sender"):
         return None
     if said := _nobody_waited(flow):
-        return Remedy("", f"Nothing to mend at this end: {said}.")
+        return Remedy("", said)
     return Remedy(
         why.where(flow), f"Ask its operator {asked}: the capture shows only when.", (), why.then(flow)
     )
 
 
 def _nobody_waited(flow: Flow) -> str:
-    """Return a clause on a server whose pauses nobody noticed, or hardly any client waited for; empty for any other."""
+    """Return a sentence on a server whose pauses nobody noticed, or hardly any client waited for; empty for any other."""
     if flow.is_from_client or not flow.capture._contents.has_exchanges or flow._requests.empty:
         return ""
-    why, own = cause(flow)
-    server, found = host(flow.sender), waits(flow, own)
-    held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
-    if why is not ALL["app"].causes["response time"] and found is not None and 2 * found.own_ns < held_ns:
-        return f"for most of that time nobody had asked {server} for anything"
-    longest_ns = flow._requests["server_ns"].max()
-    return f"no answer of {server} took longer than a second" if longest_ns < NOTICED_NS else ""
+    server = host(flow.sender)
+    if cause(flow)[0] is ALL["app"].causes["response time"]:
+        return nobody_waited(flow, server)
+    # Else its answers would be the cause.
+    return f"Nothing to mend at this end: for most of that time nobody had asked {server} for anything."
 
 
 def _little_to_gain(flow: Flow) -> Remedy | None:

@@ -20,6 +20,7 @@ __all__ = [
     "Basis",
     "basis",
     "delivered_bps",
+    "doublings",
     "is_burst",
     "known_bdp",
     "known_bps",
@@ -49,6 +50,11 @@ class Basis(StrEnum):
     """The flow did not fill the link, but its bursts agree on a rate."""
     BOUND = "bound"
     """The bursts agree on no rate: only that the path carries at least ``capacity_low_bps`` is known."""
+
+
+def doublings(sent_bytes: int, mss_bytes: int) -> int:
+    """Return the round trips that slow start takes: 10 segments, then 20, 40 and so on (RFC 5681, RFC 6928)."""
+    return math.ceil(math.log2(1 + float(sent_bytes) / (INITIAL_WINDOW * max(1, mss_bytes))))
 
 
 def basis(summary: pd.Series[Any] | Mapping[str, Any]) -> Basis | None:

@@ -11,7 +11,17 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["FEWEST", "NOTED_SHARE", "SentAgain", "clause", "needed", "of_flow", "of_sent", "sent_again"]
+__all__ = [
+    "FEWEST",
+    "NOTED_SHARE",
+    "SentAgain",
+    "clause",
+    "needed",
+    "of_flow",
+    "of_sent",
+    "resent_share",
+    "sent_again",
+]
 
 NOTED_SHARE: Final = 0.05
 """Share of retransmissions from which on a path is to be looked at; a choice: sound paths lose less."""
@@ -40,6 +50,13 @@ def of_sent(retransmitted_bytes: float, payload_bytes: float) -> float:
 def needed(flow: Flow) -> int:
     """Return how many retransmissions of a flow had a need, as far as the receiver's reports show it."""
     return int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
+
+
+def resent_share(flow: Flow) -> float | None:
+    """Return the share of retransmissions in what a flow sent; None if they were few, or had no need."""
+    summary = flow.summary
+    share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
+    return None if share < NOTED_SHARE or needed(flow) < FEWEST else share
 
 
 def clause(share: float, sent: str = "sent") -> str:

@@ -250,8 +250,10 @@ class Line:
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         clients = rows["client"].unique()
-        self.public &= len(clients) <= MOST_STRANGERS and all(
-            is_public(client.strip("[]")) for client in clients
+        self.public = (
+            self.public
+            and len(clients) <= MOST_STRANGERS
+            and all(is_public(client.strip("[]")) for client in clients)
         )
         self.bare &= bool(rows["bare"].all())
         self.ttls |= set(rows["ttl"].unique().tolist())

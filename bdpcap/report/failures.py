@@ -94,13 +94,13 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
-        ended = _kinds(life, both, capture.info.last_ns or 0)
-        late = np.full_like(ended, None)
-        late[life["seen"] & (life["handshake"] == "complete") & _opened_late(life, both)] = LATE
-        for kind in (ended, late):
-            rows = np.flatnonzero(np.isin(kind, list(kinds)))
-            if len(rows):
-                yield _table(capture, kind, life, both, rows)
+        kind = _kinds(life, both, capture.info.last_ns or 0)
+        rows = np.flatnonzero(np.isin(kind, list(kinds)))
+        if len(rows):
+            yield _table(capture, kind[rows], life, both, rows)
+        rows = np.flatnonzero(_opened_late(life, both)) if LATE in kinds else rows[:0]
+        if len(rows):
+            yield _table(capture, np.full(len(rows), LATE, dtype=object), life, both, rows)
 
 
 def _table(
@@ -120,7 +120,7 @@ def _table(
         own = life["ended_by"][rows] == end
         ended_by[own] = of[own]
     texts = {
-        "kind": kind[rows],
+        "kind": kind,
         "client": client,
         "server": server,
         "port": np.array(ports[1::2], dtype=object),
@@ -280,7 +280,8 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
     # While both timestamp clocks stood still, no time passed.
     passed_ns = opening_ns - both["standstill_ns"][::2]
-    late: NDArray[np.bool_] = (passed_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
+    opened = life["seen"] & (life["handshake"] == "complete")
+    late: NDArray[np.bool_] = opened & (passed_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
     return late
 
 

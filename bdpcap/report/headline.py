@@ -27,8 +27,8 @@ from bdpcap.diagnosis.relay import relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.sent_again import resent_share
 from bdpcap.report import connections, no_flows
-from bdpcap.report.notes import resent_share
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
     KEEP_ALIVE_BYTES,
@@ -109,7 +109,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     )
     if any(kinds[0] is kind for kind, _ in _GRAVE):
         return f"{whole}{out}."
-    if not any(has_place(group.flow) or _is_held_by_others(group.flow) for group in shown):
+    if len(well) == len(shown):
         failed, late = connections.failed(capture), sum(count for _, count in connections.late(capture))
         but = [
             f"{units.number(count, 'connection')} {what}"

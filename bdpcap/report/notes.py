@@ -29,9 +29,8 @@ from bdpcap.explain import shared_mss
 from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
-from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, needed, of_flow, of_sent
+from bdpcap.explain.sent_again import needed, of_flow, of_sent, resent_share
 from bdpcap.read import vantage
-from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public, network
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["notes", "resent_share"]
+__all__ = ["notes"]
 
 NOTABLE: Final = 0.01
 """Share of overtaken packets from which reordering is worth a line (the ratio of RFC 4737 section 4.1)."""
@@ -119,7 +118,7 @@ def _delay(flow: Flow) -> str:
     """
     sides = flow.capture._contents.streams.sides(flow.stream)
     one, other = (network(host(end)) for end in (flow.sender, flow.receiver))
-    near = one == other and np.isin(sides["ttl"], INITIAL_TTLS).all()
+    near = one == other and np.isin(sides["ttl"], vantage.INITIAL_TTLS).all()
     trip_ns = _least_trip_ns(flow)
     if not near or trip_ns < LOCAL_NS:
         return ""
@@ -179,13 +178,6 @@ def _reordering(flow: Flow) -> str:
     repeated = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
     share_of = f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)})"
     return f"{share_of} arrived out of order{repeated}."
-
-
-def resent_share(flow: Flow) -> float | None:
-    """Return the share of retransmissions in what a flow sent; None if they were few, or had no need."""
-    summary = flow.summary
-    share = of_sent(summary["retransmitted_bytes"], summary["payload_bytes"])
-    return None if share < NOTED_SHARE or needed(flow) < FEWEST else share
 
 
 def _sent_again(flow: Flow) -> str:

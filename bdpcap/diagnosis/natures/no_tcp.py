@@ -74,12 +74,13 @@ def _no_tcp(flow: Flow) -> str:
     if _is_repeated(flow):
         segments, repeats = _segments(flow), _repeats(flow)
         what = "The same segment" if segments == 1 else f"The same {segments:,} segments"
+        source = "a generator or a replay"
         if _repeated_syns(flow):
             what = f"The same SYN, with {units.exact_bytes(int(flow.summary['payload_bytes']))} of data,"
-        such = "flood of SYNs" if _repeated_syns(flow) else "generator or a replay"
+            source = "a flood of SYNs"
         return (
             f"{what} came {units.count(repeats)} times more, and no acknowledgment did. A TCP would have given up: "
-            f"a program makes these packets, such as a {such}."
+            f"a program makes these packets, such as {source}."
         )
     sent = units.number(_sent(flow), "packet")
     waited = units.duration(flow.summary["longest_stall_ns"])
@@ -90,13 +91,9 @@ def _no_tcp(flow: Flow) -> str:
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
-    sides = flow.capture._contents.streams.sides(flow.stream)
-    local = on_one_machine(host(flow.sender), host(flow.receiver))
-    if local or sides["packets"][sides["sender"].index(flow.receiver)]:
-        return (
-            places.either(flow),
-            f"{_LOOK}: it makes its rules, and no limit of TCP holds it.",
-        )
+    answers = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)["packets"]
+    if answers or on_one_machine(host(flow.sender), host(flow.receiver)):
+        return places.either(flow), f"{_LOOK}: it makes its rules, and no limit of TCP holds it."
     return (
         places.sender(flow),
         f"{_LOOK}. The address may be false: their Ethernet source shows the host, or the router before it.",

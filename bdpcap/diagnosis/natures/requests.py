@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["MESSAGES", "NATURE", "named"]
+__all__ = ["MESSAGES", "NATURE", "named", "nobody_waited"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
@@ -230,12 +230,18 @@ def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | Non
         return relay.place(flow), requests.advice(shares, "server")
     if is_ours(flow, "receiver" if flow.is_from_client else "sender"):
         return None
-    if flow._requests["server_ns"].max() < NOTICED_NS:
-        return "", f"Nothing to mend at this end: no answer of {server} took longer than a second."
+    if quick := nobody_waited(flow, server):
+        return "", quick
     return (
         f"the server, {server}",
         "Ask its operator what it did at these times: the capture shows only when.",
     )
+
+
+def nobody_waited(flow: Flow, server: str) -> str:
+    """Return a sentence on a server of others that let nobody wait so long that it is noticed; empty for any other."""
+    noticed = flow._requests["server_ns"].max() >= NOTICED_NS
+    return "" if noticed else f"Nothing to mend at this end: no answer of {server} took longer than a second."
 
 
 def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str:

@@ -14,7 +14,7 @@ from bdpcap.explain import gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
-from bdpcap.explain.sent_again import FEWEST, NOTED_SHARE, needed, of_flow, of_sent
+from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -145,9 +145,9 @@ def _times(flow: Flow) -> str:
 
 def _batches(bulk: pd.DataFrame) -> str:
     """Return the number of runs of rounds between pauses, and the time from first to last; empty without pauses."""
-    several = int((bulk["start_ns"] != bulk["end_ns"].shift()).sum())
-    if several == 1 or _follow_closely(bulk):
+    if _follow_closely(bulk):
         return ""
+    several = int((bulk["start_ns"] != bulk["end_ns"].shift()).sum())
     return f"{several} bursts within {units.duration(_span_ns(bulk))}"
 
 
@@ -215,9 +215,7 @@ def _said(flow: Flow) -> str:
 
 def _lossy(flow: Flow) -> str:
     """Return a sentence on the retransmissions of a flow; empty if they were few, or had no need."""
-    again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
-    many = needed(flow) >= FEWEST and of_sent(again, payload) >= NOTED_SHARE
-    return f" {of_flow(flow)}." if many else ""
+    return "" if resent_share(flow) is None else f" {of_flow(flow)}."
 
 
 def _held_by_path(flow: Flow) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -10,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import ends_by_itself, pauses, shown
 from bdpcap.explain import in_flight
-from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.capacity import doublings
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -35,9 +34,13 @@ def _is_slow_start(flow: Flow) -> bool:
         return False
     largest_bytes = _largest_message_bytes(flow)
     # What left in one flight waited for no congestion window.
-    if _doublings(flow, largest_bytes) < FEWEST_DOUBLINGS or summary["in_flight_max_bytes"] >= largest_bytes:
+    mss_bytes = int(summary["mss_bytes"])
+    if (
+        doublings(largest_bytes, mss_bytes) < FEWEST_DOUBLINGS
+        or summary["in_flight_max_bytes"] >= largest_bytes
+    ):
         return False
-    least = _doublings(flow, int(summary["payload_bytes"]))
+    least = doublings(int(summary["payload_bytes"]), mss_bytes)
     # A connection that began before the capture may have left slow start long ago: its data take fewer round trips.
     if not flow._counts["handshake"] and in_flight.whole(flow).in_flight_ns < least * rtt_ns:
         return False
@@ -51,21 +54,16 @@ def _largest_message_bytes(flow: Flow) -> int:
     return int(wrote.max()) if 2 * wrote.sum() >= every else every
 
 
-def _doublings(flow: Flow, sent_bytes: int) -> int:
-    """Return the round trips that slow start takes: 10 segments, then 20, 40 and so on (RFC 5681, RFC 6928)."""
-    first = INITIAL_WINDOW * max(1, int(flow.summary["mss_bytes"]))
-    return math.ceil(math.log2(1 + float(sent_bytes) / first))
-
-
 def _slow_start(flow: Flow) -> str:
     rtt_ns, moved = flow.summary["rtt_min_ns"], in_flight.whole(flow)
+    least = doublings(int(flow.summary["payload_bytes"]), int(flow.summary["mss_bytes"]))
     # Each request takes a round trip, whatever it fetches.
     asked = len(flow._requests)
     several = f" for {units.number(asked, 'request')}" if asked > 1 else ""
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (
         f"{moved.words()}, {trips}{pauses(flow)}; "
-        f"slow start from ten segments takes {_doublings(flow, int(flow.summary['payload_bytes']))}. "
+        f"slow start from ten segments takes {least}. "
         "Nothing was retransmitted."
     )
 

@@ -142,7 +142,7 @@ impl Copies {
         self.copy_found
     }
 
-    /// Remembers the packet; returns true if the capture already holds a copy of it. `syn_copied` tells whether the
+    /// Remembers the packet; returns true if the capture already holds a copy of it. `syn_copied` is whether the
     /// capture holds copies of the other end, whose SYN came first.
     pub fn remember(&mut self, segment: &Segment, time_ns: i64, syn_copied: bool) -> bool {
         let seen = RecentPacket {
