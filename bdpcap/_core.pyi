@@ -199,8 +199,8 @@ class Analysis:
         client and 1 for the server; `closed_by` sent the first FIN, before any reset. `retry_wait_ns` is the wait before
         the last SYN or retransmission, if nothing answered that one. `opening_ns` is the time from the first packet to
         the first one after both SYNs. `tls_alert` is the description of the first fatal TLS alert in clear text, which
-        `tls_alert_by` sent. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client
-        sent.
+        `tls_alert_by` sent. `tls_unanswered_ns` is the time from a TLS hello until an end closed, if the server sent no
+        data before. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client sent.
         """
     def datagrams(self) -> dict[str, Any]:
         """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""

@@ -14,7 +14,16 @@ from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks, tls
 from bdpcap.report.failed_lines import FAILED, MANY, NAMED, REPEATED_NS, WITHOUT_DATA, lines
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, REPEATED, TLS_FAILED, TOO_LATE
+from bdpcap.report.failures import (
+    DONE,
+    FIRST_TIMEOUT_NS,
+    LATE,
+    ON_THE_WAY,
+    REPEATED,
+    TLS_FAILED,
+    TLS_UNANSWERED,
+    TOO_LATE,
+)
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
 
@@ -39,6 +48,8 @@ _ADVICE: Final = {
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
     "end so.",
     "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
+    TLS_UNANSWERED: "The host acknowledged the hello, and its program sent nothing: see whether that hung, or speaks "
+    "another protocol on this port.",
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "unread": "Its program had stopped reading: see in its log why, and why it ended.",
     ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "
@@ -64,7 +75,9 @@ _UP: Final = (
     "Both hosts exchanged packets at another time, so that host was up: "
     "look for a filter on it, or before it, that drops these."
 )
-_LOST: Final = "The port answered other connections: the SYNs or their answers were lost."
+_LOST: Final = (
+    "The port answered other connections: SYNs or answers were lost, or a limit or a full queue dropped them."
+)
 _LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
 )
@@ -158,6 +171,10 @@ _UNREAD_REQUEST: Final = (
     "The server's program never got these data, and the client must send them over a new connection. "
     "A client that drops idle connections sooner than the server avoids that."
 )
+_CLOSED_SOON: Final = (
+    "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
+    "whether a limit turned the client away."
+)
 _FORGOTTEN: Final = (
     "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
     "a change of address. Nothing to mend, unless a program there needed it."
@@ -205,6 +222,8 @@ _LOST_OR_EARLY: Final = (
 )
 _BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
+LEAST_IDLE_NS: Final = 5_000_000_000
+"""Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 _REFUSED: Final = {
@@ -521,7 +540,8 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
     elif kind == TOO_LATE and line.by_client != line.by_server:
-        advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
+        soon = _CLOSED_SOON if line.longest_ns < LEAST_IDLE_NS else _UNREAD_REQUEST
+        advice = _UNREAD_ANSWER if line.by_client else soon
     elif kind in _SILENT_NEAR and line.reached:
         advice = _SILENT_NEAR[kind].format(_nearest(line))
     elif kind == "unclosed" and line.reset:

@@ -13,7 +13,16 @@ import pandas as pd
 from bdpcap.explain.once import once
 from bdpcap.read.vantage import MOST_ROUTERS
 from bdpcap.report import tls
-from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, LATE, ON_THE_WAY, TLS_FAILED, TOO_LATE, blocks
+from bdpcap.report.failures import (
+    DONE,
+    FIRST_TIMEOUT_NS,
+    LATE,
+    ON_THE_WAY,
+    TLS_FAILED,
+    TLS_UNANSWERED,
+    TOO_LATE,
+    blocks,
+)
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public
@@ -34,6 +43,7 @@ FAILED: Final = (
     "never completed",
     "withdrawn",
     TLS_FAILED,
+    TLS_UNANSWERED,
     "timeout",
     "unread",
     ON_THE_WAY,
@@ -217,6 +227,8 @@ class Line:
     """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
     """Longest time from the first packet of a connection to its last."""
+    hello_wait_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
+    """Shortest and longest time for which a TLS hello waited in vain."""
     opening_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
     """Shortest and longest time from the first SYN to the end of the handshake."""
     confirmed_late: bool = True
@@ -261,8 +273,8 @@ class Line:
         self.routed |= bool(rows["routed"].any())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         opening_ns = rows["opening_ns"]
-        shortest_ns, longest_ns = self.opening_ns
-        self.opening_ns = min(shortest_ns, int(opening_ns.min())), max(longest_ns, int(opening_ns.max()))
+        self.opening_ns = _spanned(self.opening_ns, opening_ns)
+        self.hello_wait_ns = _spanned(self.hello_wait_ns, rows["hello_wait_ns"])
         answered_ns = rows["answered_ns"]
         in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
         self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
@@ -304,6 +316,8 @@ class Line:
             return f"{subject} opened only after {self._opening()}."
         if kind == TLS_FAILED:
             return f"{subject} ended in a failed TLS handshake: {self._alert()}."
+        if kind == TLS_UNANSWERED:
+            return f"{subject} got no answer to a TLS hello, and ended after {_span(self.hello_wait_ns)}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
         what = {
             "never answered": f"never answered ({self._tries()})",
@@ -397,9 +411,7 @@ class Line:
         """Return how long the handshakes took, with their SYNs, and with their SYN-ACKs if these are more."""
         tries = units.number(self.syns, "SYN")
         answers = f", {units.number(self.syn_acks, 'SYN-ACK')}" if self.syn_acks > self.syns else ""
-        shortest, longest = map(units.duration, self.opening_ns)
-        lasted = longest if shortest == longest else f"{shortest} to {longest}"
-        return f"{lasted} ({tries}{answers})"
+        return f"{_span(self.opening_ns)} ({tries}{answers})"
 
     def _side(self) -> str:
         """Return the words on the end that ended each connection; empty if it was not always the same."""
@@ -413,6 +425,17 @@ class Line:
             return self.ports.text("port")
         ports = sorted(self.ports.first, key=int)
         return f"port{'' if len(ports) == 1 else 's'} {_listed(ports)}"
+
+
+def _spanned(span_ns: tuple[int, int], times_ns: pd.Series[int]) -> tuple[int, int]:
+    """Return the shortest and the longest of two times and others."""
+    shortest_ns, longest_ns = span_ns
+    return min(shortest_ns, int(times_ns.min())), max(longest_ns, int(times_ns.max()))
+
+
+def _span(span_ns: tuple[int, int]) -> str:
+    shortest, longest = map(units.duration, span_ns)
+    return longest if shortest == longest else f"{shortest} to {longest}"
 
 
 def _listed(names: list[str]) -> str:

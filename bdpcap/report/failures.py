@@ -28,6 +28,7 @@ __all__ = [
     "ON_THE_WAY",
     "REPEATED",
     "TLS_FAILED",
+    "TLS_UNANSWERED",
     "TOO_LATE",
     "blocks",
     "next_to",
@@ -59,6 +60,12 @@ Packets of one host may take ways that differ by a router or two.
 TLS_FAILED: Final = "TLS failed"
 """Kind of a connection in which an end gave up the TLS handshake: it sent a fatal alert in clear text."""
 
+TLS_UNANSWERED: Final = "TLS unanswered"
+"""Kind of a connection whose TLS hello the server acknowledged and never answered, until an end closed."""
+
+HELLO_WAIT_NS: Final = 3_000_000_000
+"""Least time that a client waits for an answer to its hello before it gives up; a choice. A server may close sooner."""
+
 TOO_LATE: Final = "too late"
 """Kind of a connection whose one end had closed when data of the other came: resets answered them."""
 
@@ -89,6 +96,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
+    ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option, and ``ttl`` is the client's TTL.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
@@ -146,6 +154,7 @@ def _table(
         "at_server": at_server,
         "by_client": life["ended_by"][rows] == 0,
         "by_server": life["ended_by"][rows] == 1,
+        "hello_wait_ns": life["tls_unanswered_ns"][rows],
         "alert": life["tls_alert"][rows],
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
@@ -213,6 +222,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (DONE, reset),
         ("unclosed", life["unanswered_fins"] > GIVEN_UP),
         (TOO_LATE, _came_too_late(life, both)),
+        (TLS_UNANSWERED, _hello_was_unanswered(life, both)),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),
@@ -228,6 +238,18 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     ):
         kind[holds & life["seen"]] = name
     return kind
+
+
+def _hello_was_unanswered(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections ended with a TLS hello that the server's TCP acknowledged and its program never answered.
+
+    A client that closes soon may not have wanted the connection any more.
+    """
+    arrived = both["acked_bytes"][::2] > 0
+    waited_ns = life["tls_unanswered_ns"]
+    by_server = (waited_ns != NULL) & (life["closed_by"] == 1)
+    unanswered: NDArray[np.bool_] = arrived & ((waited_ns >= HELLO_WAIT_NS) | by_server)
+    return unanswered
 
 
 def _came_too_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:

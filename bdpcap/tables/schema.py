@@ -198,6 +198,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
         "Int64", "description of the fatal TLS alert that ended the handshake (RFC 8446 section 6), or null"
     ),
     "tls_alert_by": Column("str", "address:port that sent it; null where none did"),
+    "tls_unanswered_ns": Column(
+        "Int64", "from a TLS hello until an end closed, if the server sent no data before; else null"
+    ),
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),

@@ -147,6 +147,10 @@ pub struct Connection {
     pub iperf3_cookie: bool,
     /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
     pub tls_alert: Option<(u8, u8)>,
+    /// Time of the client's first TLS hello; `None` without one, or once the server sent data or an end closed.
+    tls_hello_ns: Option<i64>,
+    /// Time from that hello until an end closed, with no data of the server before.
+    pub tls_unanswered_ns: Option<i64>,
     /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
@@ -215,6 +219,8 @@ impl Connection {
             path,
             iperf3_cookie: false,
             tls_alert: None,
+            tls_hello_ns: None,
+            tls_unanswered_ns: None,
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -499,6 +505,14 @@ impl Connection {
     fn send(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let direction = from as u8;
         let payload = observed.segment.payload_bytes > 0;
+        if self.tls_hello_ns.is_some() {
+            self.answer_hello(from, observed);
+        } else if from == 0
+            && observed.sequence == 1
+            && observed.segment.marks.tls_handshake().is_some()
+        {
+            self.tls_hello_ns = Some(observed.at.time_ns);
+        }
         let (own, other) = own_and_other(&mut self.halves, from);
         // The MSS can only change with a SYN, a larger payload, or one that was sent often.
         let largest = own.flow.totals.largest_bytes;
@@ -551,6 +565,18 @@ impl Connection {
         if self.wants_events {
             rows.events
                 .push(self.event_of_sending(effect, from, observed));
+        }
+    }
+
+    /// Ends the wait for an answer to the client's TLS hello: by data of the server, or by an end that closes.
+    #[cold]
+    fn answer_hello(&mut self, from: usize, observed: &ObservedSegment<'_>) {
+        let closes = observed.segment.flags.0 & (Flags::FIN | Flags::RST) != 0;
+        if from == 1 && observed.segment.payload_bytes > 0 {
+            self.tls_hello_ns = None;
+        } else if closes && let Some(since_ns) = self.tls_hello_ns.take() {
+            let waited_ns = observed.at.time_ns.saturating_sub(since_ns);
+            self.tls_unanswered_ns.get_or_insert(waited_ns);
         }
     }
 

@@ -196,6 +196,7 @@ impl HalfOpen {
             closed_by: NULL,
             tls_alert: NULL,
             tls_alert_by: NULL,
+            tls_unanswered_ns: NULL,
             syns: 1,
             answered_ns: NULL,
             opening_ns: NULL,

@@ -277,6 +277,8 @@ packed_row! {
         pub tls_alert: i64,
         /// The end that sent it: 0 the client, 1 the server; [`NULL`] where there is none.
         pub tls_alert_by: i64,
+        /// Time from a TLS hello until an end closed, with no data of the server before, in ns; [`NULL`] elsewhere.
+        pub tls_unanswered_ns: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
         /// Number of SYNs of the server.
@@ -326,6 +328,7 @@ impl Life {
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             tls_alert: alert.map_or(NULL, i64::from),
             tls_alert_by: alert_by.map_or(NULL, i64::from),
+            tls_unanswered_ns: connection.tls_unanswered_ns.unwrap_or(NULL),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),

@@ -1,0 +1,50 @@
+"""Hosts behind a NAT, by the TTLs of the packets that bear its address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap.explain.once import once
+from bdpcap.read import vantage
+from bdpcap.words.endpoints import host
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture, Flow
+
+__all__ = ["is_behind"]
+
+_ROUTERS: Final = 3
+"""Most routers between a NAT and a host of its site; a choice."""
+_MOST: Final = 20_000
+"""Most directions whose senders are looked at: a flood has millions."""
+
+
+def is_behind(flow: Flow, end: str) -> bool:
+    """Return whether a host behind the address of a flow's end sent its packets: they passed a router, and others none.
+
+    A router takes one from the TTL of each packet (RFC 1812 section 5.3.1), and one host sends all with one TTL.
+
+    Parameters
+    ----------
+    flow
+        A flow.
+    end
+        ``flow.sender`` or ``flow.receiver``.
+    """
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    ttl = int(sides["ttl"][sides["sender"].index(end)])
+    passed = vantage.routers(ttl)
+    if passed is None or not 0 < passed <= _ROUTERS:
+        return False
+    return (host(end), ttl + passed) in _direct(flow.capture)
+
+
+@once
+def _direct(capture: Capture) -> frozenset[tuple[str, int]]:
+    """Return the addresses whose packets came past no router in some connection, each with their TTL."""
+    ttl = capture._contents.streams.directions("ttl")["ttl"]
+    rows = np.flatnonzero(np.isin(ttl, vantage.INITIAL_TTLS))[:_MOST]
+    names = capture._contents.streams.endpoints(rows)
+    return frozenset((host(name), int(own)) for name, own in zip(names.tolist(), ttl[rows], strict=True))
