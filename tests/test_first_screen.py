@@ -284,7 +284,14 @@ def test_what_is_to_be_mended_comes_before_a_larger_flow_that_is_fine(server_ms)
 
 
 @pytest.mark.parametrize(
-    ("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)]
+    ("waits", "is_timer"),
+    [
+        ((15, 15.01, 15, 14.99, 15), True),
+        ((15, 7, 21, 15, 3), False),
+        # One interval of ten may be another.
+        ((0.1, *[15] * 10), True),
+        ((0.1, 0.1, *[15] * 9), False),
+    ],
 )
 def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
     # An SSH server asks every 15 s whether its client is there, which answers at once: nobody took 15 s to answer.
@@ -294,7 +301,8 @@ def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
         f"+.020 < . {69 + 68 * n}:{69 + 68 * n}(0) ack {37 + 36 * n} win 502\n"
         for n, wait in enumerate(waits)
     )
-    capture = analyzed(asks + "+15 > . 181:181(0) ack 341 win 500")
+    ends = f"+15 > . {1 + 36 * len(waits)}:{1 + 36 * len(waits)}(0) ack {1 + 68 * len(waits)} win 500"
+    capture = analyzed(asks + ends)
     for row in capture.flows.to_dict("records"):
         assert (natures.nature(capture.flow(0, row["sender"])) is natures.TIMER) == is_timer
 
@@ -803,6 +811,33 @@ def test_a_host_of_the_internet_one_router_away_may_be_a_proxy():
     }
     stands_in = "By its TTL, 128.119.245.12 is one router away: a proxy may answer in its place."
     assert [stands_in in one for one in said.values()] == [True, False]
+
+
+def test_packets_that_passed_a_router_are_of_a_host_behind_a_nat():
+    """A router takes one from the TTL (RFC 1812 section 5.3.1); what the NAT itself sends passed none."""
+    writes = "\n".join(
+        f"+2 > P. {1 + 1000 * at}:{1001 + 1000 * at}(1000) ack 1 win 502 ttl {{0}}\n"
+        f"+.02 < . 1:1(0) ack {1001 + 1000 * at} win 500 ttl 55"
+        for at in range(9)
+    )
+    opens = HANDSHAKE.replace(" <mss", " ttl {0} <mss").replace(
+        "> .  1:1(0) ack 1 win 502", "> . 1:1(0) ack 1 win 502 ttl {0}"
+    )
+    refused = scenario(REFUSED_BY_NAT, client=Address("203.0.113.9", 4000), server=Address(CLIENT.host, 22))
+    for ttl, others, behind in (
+        (63, refused, True),
+        (63, [], False),
+        (64, refused, False),
+        (60, refused, False),
+    ):
+        packets = scenario(opens.format(ttl) + writes.format(ttl)) + others
+        packets.sort(key=lambda packet: packet.time_ns)
+        flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+        assert places.sender(flow) == f"the sender, {'a host behind ' if behind else ''}{CLIENT.host}"
+
+
+REFUSED_BY_NAT = "0 > S 0:0(0) win 1024 ttl 45 <mss 1460>\n+.0001 < R. 0:0(0) ack 1 win 0 ttl 64"
+"""A SYN that a NAT refuses for itself."""
 
 
 def test_losses_before_the_capture_may_look_like_pauses():

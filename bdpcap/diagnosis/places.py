@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bdpcap.explain.behind import is_behind
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words.endpoints import both, host, on_one_machine
 
@@ -28,12 +29,17 @@ __all__ = [
 
 def sender(flow: Flow) -> str:
     """Return the sending host."""
-    return f"the sender, {both(flow.sender, flow.receiver)[0]}"
+    return f"the sender, {_behind(flow, flow.sender)}{both(flow.sender, flow.receiver)[0]}"
 
 
 def receiver(flow: Flow) -> str:
     """Return the receiving host."""
-    return f"the receiver, {both(flow.sender, flow.receiver)[1]}"
+    return f"the receiver, {_behind(flow, flow.receiver)}{both(flow.sender, flow.receiver)[1]}"
+
+
+def _behind(flow: Flow, end: str) -> str:
+    """Return the words before the address of a NAT that stands for an end; empty for any other address."""
+    return "a host behind " if is_behind(flow, end) else ""
 
 
 def nowhere(_: Flow) -> str:

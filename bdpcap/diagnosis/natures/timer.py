@@ -20,6 +20,8 @@ FEWEST: Final = 3
 """Fewest intervals that show a timer: two may be equal by chance."""
 SPREAD: Final = 0.1
 """Difference of the intervals from their median, over it, up to which they are equal; users and servers vary by more."""
+EQUAL: Final = 0.9
+"""Share of the intervals that are equal, from which on they show a timer: a login or an outage breaks its rhythm."""
 
 
 def _intervals_ns(flow: Flow) -> pd.Series[float]:
@@ -36,7 +38,7 @@ def _is_timer(flow: Flow) -> bool:
     small = each[["request_bytes", "response_bytes"]].to_numpy().max() < initial_window_bytes(flow)
     between = _intervals_ns(flow)
     usual = between.median()
-    equal = (between - usual).abs().max() <= SPREAD * usual
+    equal = ((between - usual).abs() <= SPREAD * usual).mean() >= EQUAL
     return bool(small and equal and usual >= NOTICED_NS)
 
 
