@@ -37,6 +37,12 @@ _TLS_FAREWELL_BYTES: Final = 100
 
 With the overhead of their records, they have 63 to 85 bytes.
 """
+_HTTP2_CONTROL_BYTES: Final = (31, 35, 38, 39, 42, 46)
+"""Bytes of a record that holds one control frame of HTTP/2: an acknowledgment of settings or a ping, or a credit.
+
+The frames have 9, 17 and 13 bytes (RFC 9113 sections 6.5, 6.7 and 6.9). A record adds 22 in TLS 1.3 and, with AES-GCM,
+29 in TLS 1.2 (RFC 8446 section 5.2, RFC 5288 section 3).
+"""
 
 
 class Flow(InProcess):
@@ -139,16 +145,18 @@ class Flow(InProcess):
     def _requests(self) -> pd.DataFrame:
         """The exchanges with a request and its answer, with their index in `exchanges`.
 
-        Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN.
+        Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN. Nor is a
+        control frame of HTTP/2, which asks for nothing, after the first request of a connection.
         """
         each = self.exchanges
-        parting = (
-            each["tls_handshake"].any()
-            and each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES
-            and self.capture._contents.streams.closed_by_server(self.stream)
-        )
-        answered = each[:-1] if parting else each
-        return answered[~answered["tls_handshake"]]
+        asked = ~each["tls_handshake"]
+        if asked.all():
+            return each
+        control = each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
+        farewell = each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES
+        parting = farewell and self.capture._contents.streams.closed_by_server(self.stream)
+        answered = asked & ~control
+        return each[answered & (each.index != each.index[-1])] if parting else each[answered]
 
     @property
     def is_from_client(self) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "Typical",
     "Waits",
     "answering_ns",
+    "answers_ns",
     "followed",
     "sent_on",
     "shares",
@@ -147,7 +148,7 @@ def shares(flow: Flow) -> Shares | None:
         lasting_ns=lasting,
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
-        typical=_typical(table),
+        typical=_typical(flow, table),
         bytes_share=exchanged / max(1, payload - others),
         held=_held_sides(table),
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
@@ -163,17 +164,18 @@ def _is_relayed(flow: Flow) -> bool:
     return found is not None and found.address == host(flow.receiver if flow.is_from_client else flow.sender)
 
 
-def followed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the exchanges that a request follows, which a typical one is of; all of them if few are followed.
+def followed(flow: Flow, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the exchanges that a typical one is of: next to the client all, elsewhere those that a request follows.
 
-    Where none follows, the way of the response to the client may be behind the tap.
+    Where none follows, the way of the response to the client is behind a tap elsewhere. If few are followed, all count.
     """
     known = table.dropna(subset=["client_ns"])
-    return known if 2 * len(known) >= len(table) else table
+    near = flow.summary["vantage"] == ("sender" if flow.is_from_client else "receiver")
+    return table if near or 2 * len(known) < len(table) else known
 
 
-def _typical(table: pd.DataFrame) -> Typical:
-    table = followed(table)
+def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
+    table = followed(flow, table)
     answered_ns = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable")
     outer = len(answered_ns) // _OUTER
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
@@ -258,6 +260,11 @@ def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:
     near = flow.summary["vantage"] == "sender" and pd.notna(initial_ns) and pd.notna(least_ns)
     handshake_ns = max(0, int(initial_ns - least_ns)) if near else 0
     return Waits(taken[own], taken[peer] + handshake_ns, handshake_ns)
+
+
+def answers_ns(flow: Flow, rounds: pd.DataFrame) -> int:
+    """Return the server's time in the requests of a flow's stream, as far as it fits in the time of some rounds."""
+    return _taken(flow._requests, rounds)["server"]
 
 
 def _taken(exchanges: pd.DataFrame, rounds: pd.DataFrame) -> dict[str, int]:

@@ -8,7 +8,7 @@ from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
-from bdpcap.explain.exchange_shares import answering_ns, trip_ns, waits
+from bdpcap.explain.exchange_shares import answering_ns, answers_ns, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -73,7 +73,7 @@ def _answers(flow: Flow, own: pd.DataFrame) -> str:
     took_ns = answering_ns(flow, owed)
     if found is not None and not flow.is_from_client and found.own_ns >= max(took_ns, 1):
         number = units.number(len(flow._requests), "request")
-        return f"it took {units.duration(found.own_ns)} in all to answer {number}"
+        return f"it took {units.duration(answers_ns(flow, own))} in all to answer {number}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
     return f"it left {units.number(len(owed), 'request')} waiting{lasting}"
 

@@ -126,7 +126,7 @@ def _by_server(flow: Flow, shares: Shares) -> str:
 
 def _began(flow: Flow, server_ns: int) -> str:
     """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    each = followed(flow._requests)
+    each = followed(flow, flow._requests)
     began_ns = (each["response_start_ns"] - each["request_end_ns"]).median()
     return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
 
