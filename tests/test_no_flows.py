@@ -51,7 +51,8 @@ def capture_of(tmp_path):
         elif kind == "handshake":
             write_pcap(path, rounds=0)
         else:
-            written(path, {"udp": udp_frames(), "arp": [ARP] * 3, "empty": []}[kind])
+            frames = {"udp": udp_frames(), "arp": [ARP] * 3, "empty": []}
+            written(path, [*frames["udp"], *frames["arp"]] if kind == "udp and arp" else frames[kind])
         return bdpcap.analyze(path)
 
     return capture
@@ -61,6 +62,7 @@ def capture_of(tmp_path):
     ("kind", "words"),
     [
         ("udp", "Only UDP: 12 datagrams in 2 flows carried 12.0 kB."),
+        ("udp and arp", "No TCP. UDP: 12 datagrams in 2 flows carried 12.0 kB; other frames: ARP (3)."),
         ("arp", "3 frames, and no TCP segment or UDP datagram to judge: ARP (3)."),
         ("empty", "The capture has no frames."),
         ("unanswered", "The connection was never answered and carried no payload"),

@@ -72,15 +72,15 @@ _WAITED: Final = {
     "cwnd": "they waited for congestion control",
     "sndbuf": "they waited for the send buffer",
     "link": "they waited for the link",
-    "app": "they waited for the application",
+    "app": "programs or their users set the pace",
     "unknown": "the evidence does not decide what held them",
 }
 
 _TRIPS_LATE: Final = 3
 """Round trips after which an acknowledgment is late: a first timer waits for three (RFC 6298 section 2.2)."""
 
-_PACED: Final = "Nothing to mend in these flows: programs and their users set the pace."
-_BRIEF: Final = "Each was active for less than a second: nothing to mend in these flows."
+_PACED: Final = "Nothing to mend in these flows."
+_BRIEF: Final = "Pauses aside, each took less than a second: nothing to mend in these flows."
 
 
 def summary(capture: Capture, shown: list[Group]) -> str:
@@ -116,8 +116,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
             for count, what in ((failed, "failed"), (late, "opened late"))
             if count
         ]
+        noticed = _is_another_noticed(flows, shown)
         # Flows of a connection that failed are no success.
-        no_need = "" if connections.in_vain(capture) else " and need no mending"
+        no_need = "" if noticed or connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
         return f"{whole}{well_but if but else _well(flows, shown)}."
     without = fine["payload_bytes"].sum() / total
@@ -144,9 +145,14 @@ def summary(capture: Capture, shown: list[Group]) -> str:
 
 def _well(flows: pd.DataFrame, shown: list[Group]) -> str:
     """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
+    one = _is_another_noticed(flows, shown)
+    return "; the flows shown need no mending" if one else "; nothing here needs mending"
+
+
+def _is_another_noticed(flows: pd.DataFrame, shown: list[Group]) -> bool:
+    """Return whether a flow that is not shown lost a time that a person notices."""
     others = flows.drop(pd.concat([group.flows for group in shown]).index, errors="ignore")
-    noticed = not others.empty and lost_ns(others).max() >= NOTICED_NS
-    return "; the flows shown need no mending" if noticed else "; nothing here needs mending"
+    return bool(not others.empty and lost_ns(others).max() >= NOTICED_NS)
 
 
 def _is_held_by_others(flow: Flow) -> bool:
@@ -215,7 +221,9 @@ def _late(flows: pd.DataFrame) -> str:
     """Return the share of active time in which data waited for an acknowledgment; empty below 10 %."""
     lasting = flows["active_ns"].astype(float)
     part = _unacknowledged_ns(flows).sum() / lasting.sum()
-    return "" if part < NOTABLE_SHARE else f", and for {units.share(part)} for late acknowledgments"
+    return (
+        "" if part < NOTABLE_SHARE else f", and for {units.share(part)} they waited for late acknowledgments"
+    )
 
 
 def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:

@@ -21,6 +21,8 @@ _REASONS: Final = 3
 """Most reasons why frames hold nothing to judge, the most frequent; `bdpcap info` has all."""
 FEWEST: Final = 10
 """Fewest datagrams of which a rate is given: of fewer, the moment at which they were captured decides it."""
+OTHERS: Final = 0.1
+"""Share of frames without TCP and UDP from which on the sentence on a capture of UDP names them; a choice."""
 _HANDSHAKES: Final = {
     "complete": "opened",
     "not captured": "begun before the capture",
@@ -39,11 +41,12 @@ def sentence(capture: Capture) -> str:
         return _connections(capture)
     if info.datagrams:
         flows = capture.datagrams
-        return (
-            f"Only UDP: {units.number(info.datagrams, 'datagram')} in {units.number(len(flows), 'flow')} carried "
-            f"{units.data_size(flows['payload_bytes'].sum())}. UDP has no window and no acknowledgments, so there is no "
-            "limit to judge."
-        )
+        alone = sum(info.undecoded.values()) < OTHERS * info.frames
+        others = "" if alone else f"; other frames: {_held(info)}"
+        number, ways = units.number(info.datagrams, "datagram"), units.number(len(flows), "flow")
+        carried = f"{number} in {ways} carried {units.data_size(flows['payload_bytes'].sum())}{others}"
+        judged = "UDP has no window and no acknowledgments, so there is no limit to judge."
+        return f"{'Only UDP' if alone else 'No TCP. UDP'}: {carried}. {judged}"
     return _nothing(info)
 
 
@@ -64,14 +67,18 @@ def _connections(capture: Capture) -> str:
 def _nothing(info: CaptureInfo) -> str:
     if info.frames > info.filtered_out:
         frames = units.number(info.frames - info.filtered_out, "frame")
-        held = Counter(info.undecoded).most_common()
-        shown = ", ".join(f"{reason} ({units.count(count)})" for reason, count in held[:_REASONS])
-        rest = sum(count for _, count in held[_REASONS:])
-        more = f", others ({units.count(rest)})" if rest else ""
-        return f"{frames}, and no TCP segment or UDP datagram to judge: {shown}{more}."
+        return f"{frames}, and no TCP segment or UDP datagram to judge: {_held(info)}."
     if info.filtered_out:
         return f"The filter left out all of {units.number(info.filtered_out, 'frame')}: nothing to judge."
     return "The capture has no frames."
+
+
+def _held(info: CaptureInfo) -> str:
+    """Return what frames hold that are neither TCP nor UDP, or are broken, each with its number."""
+    held = Counter(info.undecoded).most_common()
+    shown = ", ".join(f"{reason} ({units.count(count)})" for reason, count in held[:_REASONS])
+    rest = sum(count for _, count in held[_REASONS:])
+    return f"{shown}, others ({units.count(rest)})" if rest else shown
 
 
 def datagrams(capture: Capture) -> list[str]:

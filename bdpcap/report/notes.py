@@ -20,6 +20,7 @@ from bdpcap.diagnosis.natures import (
     NO_TCP,
     OUTAGE,
     TIMER,
+    farewell,
     nature,
 )
 from bdpcap.diagnosis.natures.outage import reset_by_receiver
@@ -83,7 +84,8 @@ def _stall(flow: Flow) -> str:
         or pd.isna(stall_ns)
         or bool(flow._counts["acknowledgments_missing"])
     )
-    if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
+    # The end of a connection that was closed is no news of it.
+    if told or farewell.is_end(flow) or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
     if stall_ns < TRIPS * _least_trip_ns(flow):
         return ""
