@@ -75,7 +75,7 @@ def _answers(flow: Flow, own: pd.DataFrame) -> str:
         number = units.number(len(flow._requests), "request")
         return f"it took {units.duration(answers_ns(flow, own))} in all to answer {number}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
-    return f"it left {units.number(len(owed), 'request')} waiting{lasting}"
+    return f"{units.number(len(owed), 'request')}{lasting}"
 
 
 def _sent_on(flow: Flow, _: pd.DataFrame) -> str:
@@ -190,7 +190,7 @@ LIMIT: Final = Limit(
             "The sending program wrote small pieces", _pauses, places.sender, _IDLE.action, _IDLE.then
         ),
         "response time": Cause(
-            "The server's program took its time to answer",
+            "The server's program let its client wait",
             _answers,
             places.sender,
             "See what the server does between a request and its answer: that time is not in the capture.",

@@ -24,9 +24,11 @@ _LOST: Final = {
 
 
 def explains(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
-    """Return a finding on UDP on the flow's path, if UDP carried a tenth or more of the payload."""
+    """Return a finding on UDP on the flow's path, if it carried a tenth or more of the payload and of the link's rate."""
     beside = sharing(flow.summary, flow.capture.datagrams, rate_bps)
     if beside is None or beside.udp_share < NOTABLE_SHARE:
+        return []
+    if beside.link_share is not None and beside.link_share < NOTABLE_SHARE:
         return []
     of_link = "" if beside.link_share is None else f", {units.share(beside.link_share)} of the link"
     lost = "" if beside.lost is None else f" {_LOST[str(flow.summary['vantage'])].format(f'{beside.lost:,}')}"
