@@ -94,6 +94,20 @@ def test_packets_that_come_again_to_a_host_that_is_gone_are_no_losses_of_its_pat
     assert not shared_losses.sentence(capture)
 
 
+def test_late_packets_whose_repair_comes_twice_are_no_losses():
+    # Each late packet bears an older IP identification than those above it; its retransmission comes once it has arrived.
+    again = "\n".join(
+        f"+.010 < . {seq}:{seq + 1000}(1000) ack 101 win 500\n"
+        f"+.00001 > . 101:101(0) ack 40001 win 502 <sack {seq}:{seq + 1000}>"
+        for seq in (2001, 12_001)
+    )
+    capture = captured([f"{download(0)}\n{again}"] * 4, UNRELATED)
+    flows = [flow for flow in capture if not flow.is_from_client]
+    assert [int(flow.summary["spurious_retransmits"]) for flow in flows] == [2] * 4
+    assert [int(flow._counts["lost_before_tap"]) for flow in flows] == [0] * 4
+    assert not shared_losses.sentence(capture)
+
+
 @pytest.mark.parametrize(("pause_s", "told"), [("0.9", True), ("2", False)])
 def test_short_pauses_may_be_lost_flights_where_most_hosts_lose_packets(pause_s, told):
     # A timer runs out within a second for a flight that the path lost (RFC 6298 section 2.1).

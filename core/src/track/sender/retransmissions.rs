@@ -215,7 +215,8 @@ impl Retransmissions {
         let count = packets(data.payload_bytes, mss);
         let counts = &mut recovery.counts;
         counts.packets += count;
-        if data.previous_ns.is_none() {
+        // What was acknowledged before had arrived, whether or not its time is known.
+        if data.previous_ns.is_none() && !data.delivered {
             counts.lost_before_tap += count;
         }
         match cause {
