@@ -436,6 +436,22 @@ def test_a_client_that_sends_seldom_sets_the_pace(answer, pause, seldom):
         heard += answer
     flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
     assert short.LITTLE.holds(flow) == seldom
+    more = flow.summary["payload_bytes"] > 14_600
+    assert ("Nothing to mend: data were in flight for " in short.LITTLE.advice(flow)[1]) == more
+
+
+@pytest.mark.parametrize(("keys", "pause_s", "little"), [(1000, 5, True), (10, 5, True), (1000, 1, False)])
+def test_many_keystrokes_over_hours_are_little_data(keys, pause_s, little):
+    """A thousand echoes take 20 s: 0.4 % of the time with pauses of 5 s, and 2 % with those of a second."""
+    lines = [HANDSHAKE]
+    for key in range(keys):
+        sent = 1 + 100 * key
+        lines += [
+            f"+{pause_s} > P. {sent}:{sent + 100}(100) ack 1 win 502",
+            f"+.020 < . 1:1(0) ack {sent + 100} win 16384",
+        ]
+    flow = analysed("\n".join(lines)).flow(0)
+    assert (flow.summary["limit"], short.LITTLE.holds(flow)) == ("app", little)
 
 
 @pytest.mark.parametrize(("answers_ms", "soon"), [(800, True), (801, False)])

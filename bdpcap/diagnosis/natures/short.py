@@ -40,6 +40,8 @@ REST: Final = 0.1
 """Share of a flow's bytes, or of its active time, up to which the rest is left out; a choice."""
 BRIEF: Final = 0.01
 """Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
+SELDOM: Final = 0.01
+"""Share of the active time in which data were in flight, up to which nobody waits for TCP; a choice."""
 _TRIPS: Final = 8
 """Round trips of a little: two for TLS 1.2, and six in which slow start carries a megabyte (RFC 5246, RFC 6928)."""
 _FIN_BYTES: Final = 1
@@ -289,10 +291,11 @@ def _ignores(flow: Flow) -> bool:
 def _is_brief(flow: Flow) -> bool:
     """Return whether the data of a flow that its program limited were in flight for less than a second in all.
 
-    On a long path, the round trips of slow start take longer.
+    On a long path, the round trips of slow start take longer. Over hours, many short exchanges add up to more.
     """
-    rtt_ns = flow.summary["rtt_min_ns"]
-    least_ns = NOTICED_NS if pd.isna(rtt_ns) else max(NOTICED_NS, _TRIPS * int(rtt_ns))
+    summary = flow.summary
+    rtt_ns = 0 if pd.isna(summary["rtt_min_ns"]) else int(summary["rtt_min_ns"])
+    least_ns = max(NOTICED_NS, _TRIPS * rtt_ns, SELDOM * int(summary["active_ns"]))
     return _is_paced(flow) and in_flight.whole(flow).in_flight_ns < least_ns
 
 
@@ -362,6 +365,12 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
         return path
     if lost(flow):
         return "", "Nothing to mend: what was lost arrived within a second, and the program sets the pace."
+    if not _is_few(flow):
+        data_ns = units.duration(in_flight.whole(flow).in_flight_ns)
+        return (
+            "",
+            f"Nothing to mend: data were in flight for {data_ns} in all, and the program sets the pace.",
+        )
     return "", "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace."
 
 
