@@ -155,6 +155,15 @@ def test_a_wait_in_vain_stands_in_place_of_flows_that_need_no_mending(failing, f
     assert ("need no mending" in shown) != first
 
 
+def test_a_wait_in_vain_comes_before_flows_that_waited_for_their_programs():
+    waited = scenario(writes_at_leisure(0.35, 0))
+    lost = scenario(WAITED, client=Address(CLIENT.host, CLIENT.port + 1))
+    shown = report.text(bdpcap.analyze(io.BytesIO(pcap(waited + lost))))
+    titles = re.findall(r"^[A-Z][A-Z ]+(?=$|  )", shown, re.MULTILINE)
+    assert titles[titles.index("VERDICT") :][:3] == ["VERDICT", "CONNECTIONS THAT FAILED", "WHAT TO DO"]
+    assert "On the sender, " in shown
+
+
 # the natures of flows
 
 

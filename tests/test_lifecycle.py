@@ -510,6 +510,15 @@ def test_a_reset_over_fewer_routers_is_no_servers(ttl, by_other):
     assert ("was reset without an answer." in line) != by_other
 
 
+@pytest.mark.parametrize(("syns", "generated"), [(20, False), (21, True)])
+def test_a_syn_that_no_tcp_repeats_so_often_is_a_programs(syns, generated):
+    lines = "\n".join(f"{second}.5 > S 0:0(0) win 8192" for second in range(syns))
+    (line,) = connections.sentences(analyzed(lines))
+    assert f"never answered ({syns} SYNs in {syns - 1} s)" in line
+    assert ("a program makes these packets" in line) == generated
+    assert ("Check the route and the firewalls" in line) != generated
+
+
 @pytest.mark.parametrize(
     ("server", "port", "start_s", "fell_back"),
     [

@@ -389,6 +389,17 @@ def test_flows_that_were_all_brief_need_no_mending(tmp_path):
     assert said.endswith(" Pauses aside, each took less than a second: nothing to mend in these flows.")
 
 
+def test_data_sent_again_and_again_without_any_acknowledgment_have_a_place(tmp_path):
+    vain = "0 > P. 1:57(56) ack 1 win 502" + "".join(
+        f"\n+{wait} > P. 1:57(56) ack 1 win 502" for wait in (0.3, 0.6, 1.2, 2.4)
+    )
+    capture = short_flows(tmp_path / "vain.pcap", 105, vain)
+    where = "see where these packets are lost, or their answers go."
+    assert headline.no_bulk(capture).endswith(
+        f"retransmissions. 105 flows, sent by {CLIENT.host}, had no acknowledgment in the capture: {where}"
+    )
+
+
 LATE = """
     0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
     +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>

@@ -131,6 +131,9 @@ _SCANNED: Final = (
     f"{_DROPPED_THERE} Strangers of the Internet look for open ports so: "
     "nothing to mend, unless the service was wanted."
 )
+_GENERATED: Final = (
+    "No TCP sends one SYN so often: a program makes these packets, such as a generator or a flood."
+)
 _UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."
@@ -224,6 +227,8 @@ _BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
 LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
+_MOST_SYNS: Final = 20
+"""Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 _REFUSED: Final = {
@@ -316,11 +321,12 @@ def failed(capture: Capture) -> int:
 
 
 def in_vain(capture: Capture) -> bool:
-    """Return whether a client asked again and again for a connection and got none, or a TLS handshake failed."""
+    """Return whether a client asked again and again for a connection or for TLS and got none, or a device reset it."""
     made = lines(capture)
     asking = made["never answered"] + made["challenged"]
     wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
-    return bool(made[TLS_FAILED]) or any(line.least_syns > _BY_CHANCE for line in wanting)
+    left = any(made[kind] for kind in (TLS_FAILED, TLS_UNANSWERED, ON_THE_WAY))
+    return left or any(line.least_syns > _BY_CHANCE for line in wanting)
 
 
 def ends(capture: Capture) -> list[str]:
@@ -426,9 +432,11 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
 
 
 def _searched(line: Line, kind: str, around: _Around) -> str:
-    """Return the advice on connections of a client that looked for routers, ports or peers; empty for any other."""
+    """Return the advice on connections of a client that looked for routers, ports or peers, or is no TCP; else empty."""
     if line.is_trace:
         return _TRACE.format(max(line.ttls))
+    if kind == "never answered" and line.most_syns > _MOST_SYNS:
+        return _GENERATED
     if kind in WITHOUT_DATA and line.ends in around.scanned:
         return _SCAN
     searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching

@@ -29,6 +29,7 @@ from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import resent_share
 from bdpcap.report import connections, no_flows
+from bdpcap.report.failures import GIVEN_UP
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
     KEEP_ALIVE_BYTES,
@@ -203,12 +204,25 @@ def no_bulk(capture: Capture) -> str:
     waited = _WAITED[limit]
     if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
         waited = "they waited for retransmissions"
+    in_vain = _sent_in_vain(flows) if limit == "cwnd" else ""
     longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
     alone = limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
-    said = longest or (f" {_PACED}" if alone else "")
+    said = in_vain or longest or (f" {_PACED}" if alone else "")
     # Congestion control waits for acknowledgments, too.
     late = "" if limit == "cwnd" else _late(flows)
     return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}{late}.{said}"
+
+
+def _sent_in_vain(flows: pd.DataFrame) -> str:
+    """Return a sentence on flows that sent data again and again, with no acknowledgment captured; empty without any."""
+    vain = flows[flows["longest_stall_ns"].isna() & (flows["retransmits"] >= GIVEN_UP)]
+    if vain.empty:
+        return ""
+    senders = list(dict.fromkeys(map(host, vain["sender"])))
+    by = " and ".join(senders) if len(senders) <= 2 else units.number(len(senders), "host")
+    number = units.number(len(vain), "flow")
+    where = "see where these packets are lost, or their answers go"
+    return f" {number}, sent by {by}, had no acknowledgment in the capture: {where}."
 
 
 def _unacknowledged_ns(flows: pd.DataFrame) -> pd.Series[float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import bdpcap
 from bdpcap.diagnosis import LIMIT_NAMES, Weight, silence
 from bdpcap.diagnosis.decide import weights
-from bdpcap.diagnosis.natures import of_packets
+from bdpcap.diagnosis.natures import nature, of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
@@ -131,10 +131,12 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     failures_shown = next((one for one in failures if len(one) <= room), [])
     filters_shown = filters if len(filters) <= room - len(failures_shown) else []
     order = [actions, spelt(account), failures_shown]
-    # A client that asked in vain comes before flows in which nothing is to be mended.
+    # A client that asked in vain comes before flows that nothing held, or that waited for their programs.
     in_vain = part("the failed connections", lambda: connections.in_vain(capture), lambda _: False)
-    if in_vain and failures_shown and not any(ranking.has_place(one.flow) for one in shown):
-        order = [failures_shown, spelt(account)]
+    mended = [one.flow for one in shown if ranking.has_place(one.flow)]
+    programs = all(flow.summary["limit"] == "app" and nature(flow) is None for flow in mended)
+    if in_vain and failures_shown and programs:
+        order = [failures_shown, ["", *actions] if mended else [], spelt(account)]
     return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 
 
