@@ -32,11 +32,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         found = re.fullmatch(
-            r"(/download|/upload)?/storage/v1/b/([^/]+)(?:/o(?:/([^/]+)(?:/moveTo/o/([^/]+))?)?)?", parts.path
+            r"(/download|/upload)?/storage/v1/b/([^/]+)"
+            r"(?:/o(?:/([^/]+)(?:/moveTo/o/([^/]+)|/rewriteTo/b/[^/]+/o/([^/]+))?)?)?",
+            parts.path,
         )
         if not found or found[2] not in self.server.buckets:
             return self.answer(404, {"error": {"code": 404, "message": "no such bucket"}})
-        kind, bucket, name, target = found[1], found[2], *(one and unquote(one) for one in found.groups()[2:])
+        kind, bucket = found[1], found[2]
+        name, target, copied = (one and unquote(one) for one in found.groups()[2:])
         objects = self.server.buckets[bucket]
         if kind == "/upload":
             return self.take(bucket, query, body)
@@ -49,6 +52,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if target is not None:
             objects[target] = objects.pop(name)
             return self.answer(200, about(bucket, target, objects))
+        if copied is not None:
+            objects[copied] = objects[name]
+            return self.answer(200, {"done": True, "resource": about(bucket, copied, objects)})
         if self.command == "DELETE":
             del objects[name]
             return self.answer(204, b"")
