@@ -127,6 +127,22 @@ def test_a_pause_that_a_repair_explains_is_the_networks():
     assert times(table)[0] == (0, 521, 79)
 
 
+def test_no_repair_explains_a_pause_longer_than_a_timer():
+    # A segment is lost and comes again after 300 ms. Two seconds later, the server has more to send.
+    table = analysed(f"""{HANDSHAKE}
+        .100  > P. 1:101(100)       ack 1    win 502
+        .520  < .  1:1461(1460)     ack 101  win 512
+        .521  < .  2921:4381(1460)  ack 101  win 512
+        .521  > .  101:101(0)       ack 1461 win 502
+        .821  < .  1461:2921(1460)  ack 101  win 512
+        .821  > .  101:101(0)       ack 4381 win 502
+        2.821 < P. 4381:4481(100)   ack 101  win 512
+        2.900 > P. 101:201(100)     ack 4481 win 502
+        2.920 < P. 4481:4581(100)   ack 201  win 512
+    """).exchanges
+    assert times(table)[0] == (400 + 2000, 321, 79)
+
+
 def test_data_that_an_acknowledgment_releases_was_no_pause():
     table = analysed(f"""{HANDSHAKE}
         .100 > P. 1:101(100)     ack 1   win 502
@@ -228,6 +244,33 @@ def test_a_second_side_with_a_quarter_of_the_time_is_named(server, said):
     # 20 ms on the network and 30 ms of the client's in each of 12 exchanges, without a pause after the last.
     flow = analysed(conversation([Asked(server, 30)] * 12)).flow(0)
     assert said in screen.sentences(flow)[0]
+
+
+def test_overtaken_packets_that_reports_repair_were_held_by_no_delay():
+    """The first of five segments comes last. Three reports of the others have it sent again (RFC 5681 section 3.2)."""
+    lines, sent, got, number = [HANDSHAKE], 1, 1, 7100
+    for ask in range(12):
+        lines.append(f"+{1 + ask % 3} > P. {sent}:{sent + 100}(100) ack {got} win 502")  # no timer
+        sent += 100
+        segments = [(got + 1000 * at, number + at) for at in range(5)]
+        for start, ip_id in segments[1:]:
+            wait = ".050" if start == segments[1][0] else ".0001"
+            lines += [
+                f"+{wait} < . {start}:{start + 1000}(1000) ack {sent} win 512 id {ip_id}",
+                f"+.00001 > . {sent}:{sent}(0) ack {got} win 502 <sack {got + 1000}:{start + 1000}>",
+            ]
+        first, ip_id = segments[0]
+        lines += [
+            f"+.005 < . {first}:{first + 1000}(1000) ack {sent} win 512 id {ip_id}",
+            f"+.00001 > . {sent}:{sent}(0) ack {got + 5000} win 502",
+            f"+.015 < . {first}:{first + 1000}(1000) ack {sent} win 512 id {number + 5}",
+            f"+.00001 > . {sent}:{sent}(0) ack {got + 5000} win 502 <sack {first}:{first + 1000}>",
+        ]
+        got, number = got + 5000, number + 10
+    flow = analysed("\n".join(lines)).flow(0, str(SERVER))
+    assert flow.summary["spurious_retransmits"] == flow.summary["fast_retransmits"] == 12
+    assert "though the first copies had arrived: others overtook them." in " ".join(screen.sentences(flow))
+    assert flow.remedy.words.startswith("Find what reorders its packets, such as links in parallel")
 
 
 def delayed(late):

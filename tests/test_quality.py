@@ -20,6 +20,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis.remedy import remedy
+from bdpcap.explain import place
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
 from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen
@@ -467,6 +468,30 @@ def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
     assert coarse.count == tick_ns
     assert "ticks every 10 ms" in caveats(capture)[0]
     assert capture.flows["confidence"].max() <= 0.8
+
+
+@pytest.mark.parametrize(
+    ("ttl", "trip_s", "batches"),
+    [(58, 0.0002, True), (59, 0.0002, False), (58, 0.0003, False), (200, 0.0002, False), (64, 0.0002, False)],
+)
+def test_an_answer_of_a_far_host_at_once_has_the_time_of_a_batch(ttl, trip_s, batches):
+    """A round trip of 0.5 ms is too short for six routers: light passes 50 km of fibre and back in this time."""
+    lines = [
+        HANDSHAKE.replace(
+            "+.020 < S. 0:0(0) ack 1 win 65535", f"+{trip_s} < S. 0:0(0) ack 1 win 65535 ttl {ttl}"
+        )
+    ]
+    for at in range(1, 1001, 100):
+        lines += [
+            f"+.1 > P. {at}:{at + 100}(100) ack {at} win 502",
+            f"+{trip_s} < P. {at}:{at + 100}(100) ack {at + 100} win 500 ttl {ttl}",
+            f"+{trip_s} > . {at + 100}:{at + 100}(0) ack {at + 100} win 502",
+        ]
+    capture = analysed(scenario("\n".join(lines)))
+    assert ("times-of-batches" in [flaw.code for flaw in capture.quality]) == batches
+    assert any("Packets came to the capture in batches" in doubt for doubt in doubts(capture)) == batches
+    # TTLs show the host that captured; delays of batches show nothing.
+    assert place.captured(capture) == f"captured next to {CLIENT.host}" or not batches
 
 
 def test_a_round_without_a_round_trip_is_as_clear_as_that_of_its_path():

@@ -374,7 +374,7 @@ def test_many_flows_without_a_bulk_transfer_are_said_in_one_sentence(tmp_path):
     said = headline.no_bulk(capture)
     carried = units.data_size(105 * (120 + 156))
     assert said.startswith(f"No bulk transfer here: 210 flows carried {carried}, and for ")
-    assert " of their active time programs or their users set the pace. " in said
+    assert " of their active time programs, their users or round trips set the pace. " in said
     # The network held none of them.
     assert said.endswith("Nothing to mend in these flows.")
     assert said in " ".join(report.text(capture).split())
@@ -420,7 +420,7 @@ def test_a_long_wait_for_an_acknowledgment_is_the_paths(tmp_path):
     without = LATE.replace("    +.250 > P. 1:121(120)   ack 1 win 502\n", "").replace("+1.25", "+1.5")
     said = headline.no_bulk(short_flows(tmp_path / "once.pcap", 105, without))
     assert said.endswith(
-        "50 % of their active time programs or their users set the pace, and for 50 % they waited for late "
+        "50 % of their active time programs, their users or round trips set the pace, and for 50 % they waited for late "
         "acknowledgments."
     )
     assert "late acknowledgments" not in headline.no_bulk(short_flows(tmp_path / "quick.pcap", 105))

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["advice", "said"]
 
-_ADVICE: Final = {
-    True: "Find where its delay jumps, as in the power saving of Wi-Fi: packets came later than the timers allow.",
-    False: "Find where packets are lost or delayed.",
-}
-"""Advice by whether most packets that were sent again had arrived."""
+_LOST: Final = "Find where packets are lost or delayed."
+_HELD: Final = (
+    "Find where its delay jumps, as in the power saving of Wi-Fi: packets came later than the timers allow."
+)
+_OVERTAKEN: Final = (
+    "Find what reorders its packets, such as links in parallel: senders take overtaken ones for lost."
+)
 
 
 def _to_an_open_end(flow: Flow) -> SentAgain | None:
@@ -36,7 +38,8 @@ def said(flow: Flow) -> str:
     again = _to_an_open_end(flow)
     if again is None:
         return ""
-    arrived = ", though the first copies had arrived: the path held them" if again.arrived else ""
+    held = "others overtook them" if again.overtaken else "the path held them"
+    arrived = f", though the first copies had arrived: {held}" if again.arrived else ""
     return f"{clause(again.share, 'that both ends sent')}{arrived}."
 
 
@@ -46,4 +49,5 @@ def advice(flow: Flow) -> tuple[str, str] | None:
     if again is None or on_one_machine(*ends):
         return None
     client, server = ends if flow.is_from_client else reversed(ends)
-    return f"the path between {client} and {server}", _ADVICE[again.arrived]
+    held = _OVERTAKEN if again.overtaken else _HELD
+    return f"the path between {client} and {server}", held if again.arrived else _LOST

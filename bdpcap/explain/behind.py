@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.explain.once import once
-from bdpcap.read import vantage
+from bdpcap.read import hops
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def is_behind(flow: Flow, end: str) -> bool:
     """
     sides = flow.capture._contents.streams.sides(flow.stream)
     ttl = int(sides["ttl"][sides["sender"].index(end)])
-    passed = vantage.routers(ttl)
+    passed = hops.routers(ttl)
     if passed is None or not 0 < passed <= _ROUTERS:
         return False
     return (host(end), ttl + passed) in _direct(flow.capture)
@@ -45,6 +45,6 @@ def is_behind(flow: Flow, end: str) -> bool:
 def _direct(capture: Capture) -> frozenset[tuple[str, int]]:
     """Return the addresses whose packets came past no router in some connection, each with their TTL."""
     ttl = capture._contents.streams.directions("ttl")["ttl"]
-    rows = np.flatnonzero(np.isin(ttl, vantage.INITIAL_TTLS))[:_MOST]
+    rows = np.flatnonzero(np.isin(ttl, hops.INITIAL_TTLS))[:_MOST]
     names = capture._contents.streams.endpoints(rows)
     return frozenset((host(name), int(own)) for name, own in zip(names.tolist(), ttl[rows], strict=True))

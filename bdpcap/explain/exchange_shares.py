@@ -170,13 +170,20 @@ def followed(flow: Flow, table: pd.DataFrame) -> pd.DataFrame:
     Where none follows, the way of the response to the client is behind a tap elsewhere. If few are followed, all count.
     """
     known = table.dropna(subset=["client_ns"])
-    near = flow.summary["vantage"] == ("sender" if flow.is_from_client else "receiver")
-    return table if near or 2 * len(known) < len(table) else known
+    return table if _is_near_client(flow) or 2 * len(known) < len(table) else known
+
+
+def _is_near_client(flow: Flow) -> bool:
+    return bool(flow.summary["vantage"] == ("sender" if flow.is_from_client else "receiver"))
 
 
 def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
     table = followed(flow, table)
-    answered_ns = (table["server_ns"] + table["network_ns"]).sort_values(kind="stable")
+    answered_ns = table["server_ns"] + table["network_ns"]
+    if _is_near_client(flow):
+        # The least round trip may be longer than the time of some exchange, which the capture shows.
+        answered_ns = answered_ns.clip(upper=table["response_end_ns"] - table["request_start_ns"])
+    answered_ns = answered_ns.sort_values(kind="stable")
     outer = len(answered_ns) // _OUTER
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
     server_ns, network_ns = middle["server_ns"].mean(), middle["network_ns"].mean()

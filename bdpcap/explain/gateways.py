@@ -8,8 +8,8 @@ import numpy as np
 
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.once import once
+from bdpcap.read.hops import INITIAL_TTLS
 from bdpcap.read.scale_source import DECLINED
-from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap.explain.once import once
-from bdpcap.read import vantage
+from bdpcap.read import hops, vantage
+from bdpcap.read.flaws import TIMES_OF_BATCHES
 from bdpcap.tables.columns import floats
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_loopback, on_one_machine
@@ -29,6 +30,7 @@ _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
 _BOTH_ENDS: Final = ", the host of both ends"
 _SHARED: Final = "at a place that several hosts share, such as a router or a mirror port"
+_UNKNOWN: Final = "place of capture unknown"
 _PLACES: Final = {
     "sender": "near the sender",
     "receiver": "near the receiver",
@@ -123,6 +125,8 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     flows, place = capture._contents.streams.carriers, capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     streams, sending = flows["stream"][rows], flows["direction"][rows]
+    if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
+        return _by_ttls(capture, streams) or _Where(_UNKNOWN)
     ends = 2 * streams + np.where(place == "receiver", 1 - sending, sending)
     # A connection that shows no place contradicts none, and one of a short round trip shows none for sure.
     placed = place != "unknown"
@@ -188,7 +192,7 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 
     A router lowers the TTL (RFC 1812 section 5.3.1): packets of that host passed none, and those of its peers did.
     """
-    passed = vantage.passed(capture._contents.streams.directions("ttl")["ttl"])
+    passed = hops.passed(capture._contents.streams.directions("ttl")["ttl"])
     own, other = passed[2 * streams], passed[2 * streams + 1]
     first, second = (own == 0) & (other > 0), (other == 0) & (own > 0)
     ends = np.sort((2 * streams + second)[first | second])
@@ -210,7 +214,7 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
         return _NEXT_TO
     ttls = columns["ttl"][ends].tolist()
     names = map(host, capture._contents.streams.endpoints(ends))
-    passed = [vantage.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
+    passed = [hops.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
     return f"{units.number(routers, 'router')} from" if routers else _NEXT_TO
 
@@ -247,7 +251,7 @@ def _apart(places: np.ndarray, hosts: list[tuple[str, int]], connections: int) -
     if len(hosts) > HOSTS:
         return f"captured {_SHARED}"
     if 2 * len(places) <= connections:
-        return "place of capture unknown"
+        return _UNKNOWN
     elsewhere = len(places) - sum(count for _, count in hosts)
     if 2 * elsewhere <= len(places):
         rest = f" and elsewhere ({units.count(elsewhere)})" if elsewhere else ""
@@ -295,7 +299,7 @@ def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
     read = ("packets", "routed_copies", "ttl")
     columns = capture._contents.streams.directions(*read)
     packets, copies, ttl = (np.asarray(column).reshape(-1, 2)[streams] for column in map(columns.get, read))
-    whole = (2 * copies > packets) & np.isin(ttl, vantage.INITIAL_TTLS)
+    whole = (2 * copies > packets) & np.isin(ttl, hops.INITIAL_TTLS)
     on_router: np.ndarray = whole.all(axis=1)
     return on_router
 

@@ -37,6 +37,8 @@ class SentAgain:
     """Share of their payload in all payload that was sent."""
     arrived: bool
     """Whether the first copies of most of them had arrived: then nothing was lost, but delayed."""
+    overtaken: bool
+    """Whether most were sent for reports of packets that had overtaken them, and not by a timer."""
 
 
 def of_sent(retransmitted_bytes: float, payload_bytes: float) -> float:
@@ -81,16 +83,17 @@ def of_flow(flow: Flow) -> str:
 def sent_again(flow: Flow) -> SentAgain | None:
     """Return what was sent again of a flow's stream, in both directions; None below `NOTED_SHARE` or `FEWEST`."""
     sides = flow.capture._contents.streams.sides(flow.stream)
-    again, packets, needless, again_bytes, payload_bytes = (
+    again, packets, needless, fast, again_bytes, payload_bytes = (
         int(sum(sides[name]))
         for name in (
             "retransmits",
             "packets",
             "spurious_retransmits",
+            "fast_retransmits",
             "retransmitted_bytes",
             "payload_bytes",
         )
     )
     if again < max(FEWEST, NOTED_SHARE * packets):
         return None
-    return SentAgain(of_sent(again_bytes, payload_bytes), 2 * needless > again)
+    return SentAgain(of_sent(again_bytes, payload_bytes), 2 * needless > again, 2 * fast > again)

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
     from bdpcap.read.facts import CaptureInfo
 
-__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "ReceivedTwice", "Seen", "furthest_back_ns"]
+__all__ = [
+    "AT_ONCE_NS",
+    "COARSE_NS",
+    "DECLARED",
+    "FAR_ROUTERS",
+    "GRAVE",
+    "Declared",
+    "ReceivedTwice",
+    "Seen",
+    "furthest_back_ns",
+]
 
 GRAVE: Final = 0.01
 """Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
@@ -29,6 +39,12 @@ _MOST_PLACES: Final = 10
 """Most copies of a packet that a capture on every interface makes: a choice, above those of bridges and tunnels."""
 COARSE_NS: Final = 100_000
 """A clock resolution from which on it is a flaw: round trips within a building take this long."""
+TIMES_OF_BATCHES: Final = "times-of-batches"
+"""Code of a capture whose packets have the times of batches in which they came."""
+FAR_ROUTERS: Final = 6
+"""Routers from which on two hosts are in two places: a data centre of three tiers has five on a way; a choice."""
+AT_ONCE_NS: Final = 500_000
+"""Round trip that so many routers do not allow: light passes 50 km of fibre and back in this time."""
 
 
 @dataclass(frozen=True)
@@ -404,6 +420,17 @@ DECLARED: Final = (
             "known. Capture with a separate time stamp for each packet."
         ),
         "No flow has time, so none is judged.",
+        grave=True,
+    ),
+    Declared(
+        TIMES_OF_BATCHES,
+        lambda seen: seen.flows.get(TIMES_OF_BATCHES, 0),
+        lambda seen: (
+            f"Hosts {FAR_ROUTERS} routers away or more seem to answer within {units.duration(AT_ONCE_NS)}: "
+            f"{_flows(seen.flows[TIMES_OF_BATCHES])}. Packets came to the capture in batches, as from a telephone over "
+            "USB, so no delay, pause or rate is sure."
+        ),
+        "Round trips and pauses are those of the batches.",
         grave=True,
     ),
     Declared(

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen, furthest_back_ns
+from bdpcap.read import hops
+from bdpcap.read.flaws import (
+    AT_ONCE_NS,
+    DECLARED,
+    FAR_ROUTERS,
+    TIMES_OF_BATCHES,
+    ReceivedTwice,
+    Seen,
+    furthest_back_ns,
+)
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
 from bdpcap.tables.columns import floats
 
@@ -85,6 +94,7 @@ FLAW_COLUMNS: Final = (
     "rtt_min_ns",
     "standstill_ns",
     "stream",
+    "ttl",
 )
 """Columns that `flaws` reads."""
 
@@ -227,6 +237,15 @@ def flaws(
     ]
 
 
+def _is_too_soon(columns: Mapping[str, NDArray[Any]]) -> Bools:
+    """Return which connections have a round trip that is too short for the routers between their ends, by the TTLs."""
+    least_ns = columns["rtt_min_ns"].reshape(-1, 2)
+    passed = hops.passed(columns["ttl"]).reshape(-1, 2)
+    far = (passed >= FAR_ROUTERS).any(axis=1)
+    too_soon: Bools = far & (least_ns > 0).all(axis=1) & (least_ns.sum(axis=1) < AT_ONCE_NS)
+    return too_soon
+
+
 def _affected(
     columns: Mapping[str, NDArray[Any]],
     ways: NDArray[np.int64],
@@ -247,6 +266,7 @@ def _affected(
         "payload-changed": carried & (columns["acks"] > 0) & np.isin(columns["stream"], changed),
         "no-acknowledgments": data_only(columns) & ~half,
         "no-data": acknowledgments_only(columns) & ~half,
+        TIMES_OF_BATCHES: carried & np.repeat(_is_too_soon(columns), 2),
         "clock-shifted": carried & (columns["standstill_ns"] > 0),
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.read import quality
+from bdpcap.read import hops, quality
 from bdpcap.tables import PLACES
 from bdpcap.tables.columns import floats
 from bdpcap.words import units
@@ -31,12 +31,9 @@ __all__ = [
     "TRIPS",
     "UNKNOWN",
     "behind",
-    "nearer",
     "other_way",
-    "passed",
     "places",
     "round_trips",
-    "routers",
     "sender_sides",
     "sentence",
 ]
@@ -50,14 +47,6 @@ SHORTEST_NS: Final = 100_000
 """In a shorter round trip, delays do not show to which end the tap is nearer."""
 BLOCK: Final = 1 << 15
 """Directions that are placed together; an even number, since those of a stream are."""
-INITIAL_TTLS: Final = (64, 128, 255)
-"""Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
-UNKNOWN_ROUTERS: Final = -1
-"""Number of routers where it is unknown, in arrays."""
-MOST_ROUTERS: Final = 30
-"""Most routers that a path has: as many as traceroute looks for (traceroute(8), -m)."""
-
-
 DELAYS: Final = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns", "tap_at_sender", "partial_checksum")
 """Columns about directions that show where they were captured."""
 TRIPS: Final = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns", "partial_checksum", "ttl")
@@ -150,7 +139,7 @@ def round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArr
     paths = np.where(sender == _core.NULL, _core.NULL, whole)
     path = _least(paths[:, 0], paths[:, 1])
     partial = unfinished > 0
-    at_end = (partial & ~partial[:, ::-1]) | nearer(ttl, ttl[:, ::-1])
+    at_end = (partial & ~partial[:, ::-1]) | hops.nearer(ttl, ttl[:, ::-1])
     acknowledged = np.where(at_end, 0, receiver[:, ::-1])
     side = np.where(sender == _core.NULL, acknowledged, _least(sender, receiver[:, ::-1]))
     to_client, to_server = (np.where(way == _core.NULL, way, _least(way, path)) for way in side.T)
@@ -236,7 +225,7 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
 def _end(one: Mapping[str, Any]) -> tuple[str | None, bool]:
     """Return the end that packets formed on a host show, and whether their TTL does; None if neither shows one."""
     partial = [bool(value) for value in one["partial_checksum"]]
-    fresh = [value in INITIAL_TTLS for value in one["ttl"]]
+    fresh = [value in hops.INITIAL_TTLS for value in one["ttl"]]
     for shown, by_ttl in ((partial, False), (fresh, True)):
         if shown[0] != shown[1]:
             return ("sender" if shown[0] else "receiver"), by_ttl
@@ -254,37 +243,11 @@ def behind(directions: Mapping[str, Any], row: int) -> tuple[str, int] | None:
     return None if end is None or delay_ns == _core.NULL else (end, int(delay_ns))
 
 
-def routers(ttl: int | None) -> int | None:
-    """Return the number of routers that packets passed before the tap, by their TTL; None if it is unknown.
-
-    It is the difference to the next usual initial TTL. A program may choose a lower one: BGP sends with a TTL of 1.
-    """
-    count = UNKNOWN_ROUTERS if ttl is None else int(passed(np.array([ttl]))[0])
-    return None if count == UNKNOWN_ROUTERS else count
-
-
-def passed(ttl: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return what `routers` returns for each TTL, with `UNKNOWN_ROUTERS` in place of None."""
-    tops = np.array(INITIAL_TTLS)
-    known = (ttl >= 0) & (ttl <= INITIAL_TTLS[-1])
-    own = np.where(known, ttl, 0)
-    count = tops[np.searchsorted(tops, own)] - own
-    found: NDArray[np.int64] = np.where(known & (count <= MOST_ROUTERS), count, UNKNOWN_ROUTERS)
-    return found
-
-
-def nearer(ttl: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Return where packets with a TTL passed no router before the tap, and those with the other TTL did."""
-    known = others != _core.NULL
-    near: NDArray[np.bool_] = np.isin(ttl, INITIAL_TTLS) & known & ~np.isin(others, INITIAL_TTLS)
-    return near
-
-
 def _routers(one: Mapping[str, Any]) -> str | None:
     """Return the number of routers passed from each end."""
     ways = [
         f"{units.count(passed)} from the {side}"
         for side, ttl in zip(("sender", "receiver"), one["ttl"], strict=True)
-        if (passed := routers(ttl)) is not None
+        if (passed := hops.routers(ttl)) is not None
     ]
     return f"routers passed, by TTL: {', '.join(ways)}" if ways else None

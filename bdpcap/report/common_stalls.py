@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.read import vantage
+from bdpcap.read import hops, vantage
 from bdpcap.report import failures
 from bdpcap.report.failures import FIRST_TIMEOUT_NS, LATE
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
@@ -103,7 +103,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
     waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
-    near = vantage.passed(rows["ttl"]) == 0
+    near = hops.passed(rows["ttl"]) == 0
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.
     arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
     beside = (vantage.NAMES[capture._contents.paths.places] == "receiver") & vantage.other_way(near)

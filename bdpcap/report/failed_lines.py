@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
-from bdpcap.read.vantage import MOST_ROUTERS
+from bdpcap.read.hops import MOST_ROUTERS
 from bdpcap.report import tls
 from bdpcap.report.failures import (
     DONE,

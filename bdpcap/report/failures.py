@@ -11,7 +11,7 @@ from bdpcap._core import NULL
 from bdpcap.explain import place
 from bdpcap.hosts.syn import is_bare
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
-from bdpcap.read import vantage
+from bdpcap.read import hops, vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def next_to(
     places = vantage.NAMES[capture._contents.paths.places[first]]
     client, server = ttl[:, 0], ttl[:, 1]
     unplaced = places == "unknown"
-    at_client = (places == "sender") | unplaced & vantage.nearer(client, server)
-    at_server = (places == "receiver") | unplaced & vantage.nearer(server, client)
+    at_client = (places == "sender") | unplaced & hops.nearer(client, server)
+    at_server = (places == "receiver") | unplaced & hops.nearer(server, client)
     return at_client, at_server
 
 
@@ -281,7 +281,7 @@ def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.boo
     gave_up = timed_out[:, ::-1] & ~timed_out
     unanswered = (life["unanswered_fins"] > GIVEN_UP)[:, None]
     closed = unanswered & (life["closed_by"][:, None] == np.array([1, 0]))
-    near = np.isin(vantage.passed(both["ttl"]).reshape(-1, 2), (0, vantage.UNKNOWN_ROUTERS))
+    near = np.isin(hops.passed(both["ttl"]).reshape(-1, 2), (0, hops.UNKNOWN_ROUTERS))
     silent: NDArray[np.bool_] = near & (gave_up | closed)
     return silent
 
@@ -325,8 +325,8 @@ def _answered_again(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArra
 
 def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether the reset of each connection passed clearly fewer routers than other packets from its address."""
-    first, reset = (vantage.passed(both[name]).reshape(-1, 2) for name in ("ttl", "reset_ttl"))
-    fewer = (reset != vantage.UNKNOWN_ROUTERS) & (first - reset >= FEWER_ROUTERS)
+    first, reset = (hops.passed(both[name]).reshape(-1, 2) for name in ("ttl", "reset_ttl"))
+    fewer = (reset != hops.UNKNOWN_ROUTERS) & (first - reset >= FEWER_ROUTERS)
     made: NDArray[np.bool_] = np.where(by_client, fewer[:, 0], fewer[:, 1])
     return made
 

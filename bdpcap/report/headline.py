@@ -73,7 +73,7 @@ _WAITED: Final = {
     "cwnd": "they waited for congestion control",
     "sndbuf": "they waited for the send buffer",
     "link": "they waited for the link",
-    "app": "programs or their users set the pace",
+    "app": "programs, their users or round trips set the pace",
     "unknown": "the evidence does not decide what held them",
 }
 

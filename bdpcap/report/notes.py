@@ -31,7 +31,7 @@ from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import needed, of_flow, of_sent, resent_share
-from bdpcap.read import vantage
+from bdpcap.read import hops
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public, network
@@ -104,7 +104,7 @@ def _stand_in(flow: Flow) -> str:
     Others are several routers away, so a proxy or a firewall answers in its place.
     """
     sides = flow.capture._contents.streams.sides(flow.stream)
-    passed = {end: vantage.routers(int(ttl)) for end, ttl in zip(sides["sender"], sides["ttl"], strict=True)}
+    passed = {end: hops.routers(int(ttl)) for end, ttl in zip(sides["sender"], sides["ttl"], strict=True)}
     for end, other in ((flow.receiver, flow.sender), (flow.sender, flow.receiver)):
         near = (passed[end], passed[other]) == (1, 0) and flow.summary["vantage"] != "between"
         apart = is_public(host(end)) and network(host(end)) != network(host(other))
@@ -120,7 +120,7 @@ def _delay(flow: Flow) -> str:
     """
     sides = flow.capture._contents.streams.sides(flow.stream)
     one, other = (network(host(end)) for end in (flow.sender, flow.receiver))
-    near = one == other and np.isin(sides["ttl"], vantage.INITIAL_TTLS).all()
+    near = one == other and np.isin(sides["ttl"], hops.INITIAL_TTLS).all()
     trip_ns = _least_trip_ns(flow)
     if not near or trip_ns < LOCAL_NS:
         return ""

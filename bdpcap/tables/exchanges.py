@@ -13,7 +13,8 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 `s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
-acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause.
+acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause,
+unless it is longer than a timer.
 
 Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
 section 3.7.4). The receiver delays that acknowledgment.
@@ -42,6 +43,8 @@ DIRECTIONS: Final = ("sender", "receiver")
 _SHORTEST: Final = 3 / 4
 """Share of the minimum round trip before which no reply comes; it allows for jitter in a minimum of few samples."""
 
+_TIMER_NS: Final = 1_000_000_000
+"""Longest mean pause of a turn that repairs explain: the first timer of a connection (RFC 6298 section 2.1)."""
 _CHANGE_CIPHER, _HANDSHAKE = 20, 22
 """Content types of TLS records: a change of the cipher, and messages of a handshake (RFC 5246 section 6.2.1)."""
 _FINISHED_BYTES: Final = 80
@@ -82,9 +85,10 @@ def exchanges(
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns")}
-    # A repair explains a silence: the time of lost data, and of timers, is the network's.
+    # A repair explains a silence: the time of lost data, and of timers, is the network's. Most timers are shorter.
     repaired = times["retransmitted_ns"] != _core.NULL
-    pause_ns = np.where(repaired, 0, turns["pause_ns"])
+    explained = repaired & (turns["pause_ns"] <= _TIMER_NS * turns["pauses"])
+    pause_ns = np.where(explained, 0, turns["pause_ns"])
     least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])

@@ -14,7 +14,7 @@ from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, mostly_needless
-from bdpcap.read import vantage
+from bdpcap.read import hops
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
 
@@ -208,7 +208,7 @@ def _routers(flow: Flow) -> int | None:
     if flow.summary["vantage"] != "receiver":
         return None
     sides = flow.capture._contents.streams.sides(flow.stream)
-    return vantage.routers(int(sides["ttl"][sides["sender"].index(flow.receiver)]))
+    return hops.routers(int(sides["ttl"][sides["sender"].index(flow.receiver)]))
 
 
 def reset_by_receiver(flow: Flow) -> bool:
