@@ -127,7 +127,7 @@ def test_a_pause_that_a_repair_explains_is_the_networks():
     assert times(table)[0] == (0, 521, 79)
 
 
-def test_no_repair_explains_a_pause_longer_than_a_timer():
+def test_an_answer_that_paused_for_longer_than_a_timer_and_was_repaired_has_no_times():
     # A segment is lost and comes again after 300 ms. Two seconds later, the server has more to send.
     table = analysed(f"""{HANDSHAKE}
         .100  > P. 1:101(100)       ack 1    win 502
@@ -140,7 +140,7 @@ def test_no_repair_explains_a_pause_longer_than_a_timer():
         2.900 > P. 101:201(100)     ack 4481 win 502
         2.920 < P. 4481:4581(100)   ack 201  win 512
     """).exchanges
-    assert times(table)[0] == (400 + 2000, 321, 79)
+    assert times(table)[0] == (None, None, 79)
 
 
 def test_data_that_an_acknowledgment_releases_was_no_pause():

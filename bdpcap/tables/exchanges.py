@@ -13,8 +13,8 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 `s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
-acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause,
-unless it is longer than a timer.
+acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause.
+Pauses of a response that are longer than a timer are then nobody's for sure, and the times of both are unknown.
 
 Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
 section 3.7.4). The receiver delays that acknowledgment.
@@ -85,10 +85,10 @@ def exchanges(
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns")}
-    # A repair explains a silence: the time of lost data, and of timers, is the network's. Most timers are shorter.
+    # A repair explains a silence: the time of lost data, and of timers, is the network's.
     repaired = times["retransmitted_ns"] != _core.NULL
-    explained = repaired & (turns["pause_ns"] <= _TIMER_NS * turns["pauses"])
-    pause_ns = np.where(explained, 0, turns["pause_ns"])
+    pause_ns = np.where(repaired, 0, turns["pause_ns"])
+    unexplained = repaired & (turns["pause_ns"] > _TIMER_NS * turns["pauses"])
     least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
@@ -98,8 +98,8 @@ def exchanges(
     asked = _last(times, ask, respond, least_server)
     responded = _last(times, answer, following, least_client)
     end = np.where(goes_on, following, responded)
-    known = to_server != _core.NULL
-    server = np.maximum(respond - asked - np.where(known, to_server, 0), 0) + pause_ns[answer]
+    server = np.maximum(respond - asked - np.maximum(to_server, 0), 0) + pause_ns[answer]
+    known = (to_server != _core.NULL) & ~unexplained[answer]
     # The last exchange ends with its response, since the client sent no further request.
     thinks = goes_on & (to_client != _core.NULL)
     thought = np.maximum(end - responded - np.where(thinks, to_client, 0), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX
+from bdpcap.explain.gateways import gateway
 from bdpcap.explain.remedies import host
 from bdpcap.explain.remedies.remedy import Remedy
 from bdpcap.hosts import stripped
@@ -26,8 +27,16 @@ _LEVEL: Final = (
 )
 
 
+_WHY: Final = f"without it no buffer makes a window of more than {FIELD_MAX:,} bytes."
+
+
 def scaling_of(flow: Flow) -> Remedy:
     """Return advice on a flow without window scaling: on the end whose SYN lacks the option, or on a middlebox."""
+    if found := gateway(flow):
+        return Remedy(
+            f"The NAT or proxy in place of {found.address} offers no window scale: {_WHY} A virtual machine on a bridged "
+            "network needs no such NAT."
+        )
     sender, receiver = host.ends(flow)
     client, server = (sender, receiver) if flow.is_from_client else (receiver, sender)
     syns = flow.capture._contents.systems.syns_of(flow.stream)
@@ -44,14 +53,15 @@ def scaling_of(flow: Flow) -> Remedy:
 
 def window_scaling(lacking: Host) -> Remedy:
     """Return advice on turning window scaling on, at the end whose SYN lacks the option."""
-    why = f"without it no buffer makes a window of more than {FIELD_MAX:,} bytes."
     if lacking.system in _WITHOUT:
-        return Remedy(f"The {lacking.end} is {_WITHOUT[lacking.system]}, which offers no window scale: {why}")
+        return Remedy(
+            f"The {lacking.end} is {_WITHOUT[lacking.system]}, which offers no window scale: {_WHY}"
+        )
     if not lacking.ours:
-        return Remedy(f"Ask the operator of {lacking.address} why its SYN offers no window scale: {why}")
+        return Remedy(f"Ask the operator of {lacking.address} why its SYN offers no window scale: {_WHY}")
     windows = (_LEVEL.format(end=lacking.end),) if lacking.system == "windows" else ()
     return Remedy(
-        f"Turn window scaling on at the {lacking.end} first: {why} If it is on, something on the way takes the option "
+        f"Turn window scaling on at the {lacking.end} first: {_WHY} If it is on, something on the way takes the option "
         "out. Compare its SYN in captures at both ends.",
         (*lacking.linux(f"{_ON}   # {lacking.end}"), *windows),
     )

@@ -479,9 +479,12 @@ impl Connection {
         }
         // An acknowledgment with payload may have waited for that payload: its RTT shows no delay.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
+            let (handshake, ttl) = (&self.handshake, observed.segment.ttl);
             let other = &mut self.halves[1 - to];
-            if other.has_payload {
-                other.flow.tap_to_sender.add_other_rtt(effect.rtt_ns);
+            let way = &mut other.flow.tap_to_sender;
+            let stand_in = || handshake.may_be_of_stand_in(ttl);
+            if other.has_payload || way.is_far_sooner(effect.rtt_ns) && stand_in() {
+                way.add_other_rtt(effect.rtt_ns, stand_in);
             }
             let flow = &self.halves[to].flow;
             let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();

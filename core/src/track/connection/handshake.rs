@@ -220,6 +220,13 @@ impl Handshake {
         self.syns[end].as_ref()?.options.window_scale
     }
 
+    /// May a NAT or proxy have sent a segment of this TTL in place of a far host? It passed no router, and one end alone
+    /// offered a window scale.
+    #[must_use]
+    pub fn may_be_of_stand_in(&self, ttl: u8) -> bool {
+        matches!(ttl, 64 | 128 | 255) && self.own_scale(0).is_some() != self.own_scale(1).is_some()
+    }
+
     /// May the ends use SACK (RFC 2018 section 2)? `false` only where a captured SYN lacks the option.
     #[must_use]
     pub fn allows_sack(&self) -> bool {

@@ -139,6 +139,8 @@ impl TapToSender {
     const MAX_ECHO_WAIT_NS: i64 = 1_000_000_000;
     /// Number of round trips in a row that show that the handshake was slow.
     const SOONER: u8 = 3;
+    /// A stand-in acknowledges data in less than the handshake's delay over this, since it asks nobody then; a choice.
+    const SMALL_PART: i64 = 8;
     /// With nothing in flight a sender meets no queue that it made. It pauses if its answer takes more than this many times
     /// the least delay: the queues of others seldom make a delay so much longer.
     const PAUSE: i64 = 3;
@@ -167,27 +169,36 @@ impl TapToSender {
     /// Adds a round trip, ns, that data of the other direction measured: the way to the sender and back is a part of it.
     ///
     /// A host that asks another one before it answers a SYN, as a proxy does, makes the handshake slow. So a few round
-    /// trips in a row of less than half of its delay replace that. A single one may be an acknowledgment of a middlebox.
+    /// trips in a row of less than half of its delay replace that. A single one may be an acknowledgment of a middlebox. If
+    /// the sender is one, as `stand_in` has it, one that is a small part of the delay suffices.
     #[inline]
-    pub fn add_other_rtt(&mut self, rtt_ns: i64) {
+    pub fn add_other_rtt(&mut self, rtt_ns: i64, stand_in: impl FnOnce() -> bool) {
         self.other_rtt_ns = least(self.other_rtt_ns, rtt_ns);
         if rtt_ns < self.handshake_ns >> 1 {
-            self.add_sooner_rtt(rtt_ns);
+            let suffices = self.is_far_sooner(rtt_ns) && stand_in();
+            self.add_sooner_rtt(rtt_ns, suffices);
         } else if self.sooner > 0 {
             self.sooner = 0;
         }
     }
 
+    /// Is a round trip, ns, a small part of the handshake's delay?
+    #[inline]
+    #[must_use]
+    pub fn is_far_sooner(&self, rtt_ns: i64) -> bool {
+        rtt_ns < self.handshake_ns / Self::SMALL_PART
+    }
+
     /// Adds a round trip of less than half of the handshake's delay, ns.
     #[cold]
-    fn add_sooner_rtt(&mut self, rtt_ns: i64) {
+    fn add_sooner_rtt(&mut self, rtt_ns: i64, suffices: bool) {
         self.sooner += 1;
         self.sooner_max_ns = if self.sooner == 1 {
             rtt_ns
         } else {
             self.sooner_max_ns.max(rtt_ns)
         };
-        if self.sooner == Self::SOONER {
+        if suffices || self.sooner == Self::SOONER {
             self.handshake_ns = self.sooner_max_ns;
             self.sooner = 0;
         }
@@ -661,7 +672,7 @@ mod tests {
         for other_ns in [Some(94_000_000), None] {
             let mut path = TapToSender::default();
             if let Some(rtt_ns) = other_ns {
-                path.add_other_rtt(rtt_ns);
+                path.add_other_rtt(rtt_ns, || false);
             }
             path.enqueue(&ack(100), Some(7), 0, 0);
             assert!(!path.measure_tsecr(7, true, 34_000_000_000));
@@ -694,12 +705,26 @@ mod tests {
     }
 
     #[test]
+    fn one_acknowledgment_of_a_stand_in_shows_that_the_handshake_was_slow() {
+        for (rtt_ns, stand_in, expected_ns) in [
+            (2_499_999, true, 2_499_999),
+            (2_500_000, true, 20_000_000),
+            (2_499_999, false, 20_000_000),
+        ] {
+            let mut path = TapToSender::default();
+            path.handshake(20_000_000, 50_000);
+            path.add_other_rtt(rtt_ns, || stand_in);
+            assert_eq!(path.rtt_min_ns(), Some(expected_ns));
+        }
+    }
+
+    #[test]
     fn three_acknowledgments_in_a_row_show_that_the_handshake_was_slow() {
         let delay_ns = |others_ns: &[i64]| {
             let mut path = TapToSender::default();
             path.handshake(20_000_000, 50_000);
             for &rtt_ns in others_ns {
-                path.add_other_rtt(rtt_ns);
+                path.add_other_rtt(rtt_ns, || false);
             }
             path.delay_ns()
         };
