@@ -510,6 +510,47 @@ def test_a_reset_over_fewer_routers_is_no_servers(ttl, by_other):
     assert ("was reset without an answer." in line) != by_other
 
 
+@pytest.mark.parametrize(("after_s", "soon"), [(0.1, True), (6, False)])
+def test_a_reset_soon_after_the_opening_is_of_no_idle_connection(after_s, soon):
+    asked = f"+{after_s} > P. 1:518(517) ack 1 win 502\n+.15 < R. 1:1(0) ack 518 win 0"
+    (line,) = connections.sentences(analyzed(f"{HANDSHAKE}{asked}"))
+    assert "was reset without an answer." in line
+    assert ("reset it so soon after the opening" in line) == soon
+    assert ("Either may forget an idle connection" in line) != soon
+
+
+@pytest.mark.parametrize(("source", "false"), [("203.0.113.9", True), ("127.0.0.1", False)])
+def test_a_syn_of_another_host_over_loopback_has_a_false_address(source, false):
+    server = Address("127.0.0.1", 8000)
+    answered = scenario(
+        "0 > S 0:0(0) win 64240 <mss 1460>\n+.0001 < R. 0:0(0) ack 1 win 0",
+        client=Address("127.0.0.1", 5000),
+        server=Address("127.0.0.1", 99),
+    )
+    packets = answered + scenario(
+        "0 > S 0:0(0) win 8192\n+1 > S 0:0(0) win 8192", client=Address(source, 4000), server=server
+    )
+    said = " ".join(connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets)))))
+    assert ("made these packets with false addresses" in said) == false
+
+
+@pytest.mark.parametrize("by_client", [False, True])
+def test_the_end_that_sent_no_fin_again_is_the_silent_one(by_client):
+    # Both ends have closed, and one of them sends its FIN again and again; the capture is next to the client.
+    closed = (
+        "+.01 > F. 1:1(0) ack 1 win 502\n+.02 < F. 1:1(0) ack 2 win 500 ttl 55\n+0 > . 2:2(0) ack 2 win 502"
+    )
+    if by_client:
+        closed = "+.01 < F. 1:1(0) ack 1 win 500 ttl 55\n+0 > . 1:1(0) ack 2 win 502"
+        again = "".join(f"\n+{wait} > F. 1:1(0) ack 2 win 502" for wait in (0.1, 0.3, 0.6, 1.2, 2.4))
+    else:
+        again = "".join(f"\n+{wait} < F. 1:1(0) ack 2 win 500 ttl 55" for wait in (0.3, 0.6, 1.2, 2.4))
+    opened = HANDSHAKE.replace("ack 1 win 65535", "ack 1 win 65535 ttl 55")
+    (line,) = connections.sentences(analyzed(f"{opened}{closed}{again}"))
+    assert "no FIN was answered" in line
+    assert ("The FINs reached the capture next to 192.0.2.1" in line) != by_client
+
+
 @pytest.mark.parametrize(("syns", "generated"), [(20, False), (21, True)])
 def test_a_syn_that_no_tcp_repeats_so_often_is_a_programs(syns, generated):
     lines = "\n".join(f"{second}.5 > S 0:0(0) win 8192" for second in range(syns))
@@ -785,7 +826,7 @@ def test_several_strangers_at_several_ports_look_for_no_service(strangers, backg
             packets += scenario(dialogue, client=Address(f"8.8.{number}.8", 40_000 + again), server=server)
     said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert any("Probably probes of scanners" in line for line in said) == background
-    assert any("Start the service" in line for line in said) != background
+    assert any("Its operator can start it" in line for line in said) != background
 
 
 @pytest.mark.parametrize(

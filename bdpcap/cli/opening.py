@@ -61,7 +61,7 @@ def sources(
 
 
 def files(name: str, *, report: bool = False) -> list[str]:
-    """Return the captures for a name, with the broken ones; `report` what else is in a directory."""
+    """Return the captures for a name, with the broken ones; `report` other files of a directory."""
     found = rotation.files(name)
     if found.others and report:
         others = ", ".join(Path(one).name for one in found.others)

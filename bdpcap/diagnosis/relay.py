@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.findings import Finding
 
-__all__ = ["onward", "place", "relayed"]
+__all__ = ["BEHIND", "onward", "place", "relayed"]
 
+BEHIND: Final = "wait behind a NAT or proxy"
+"""Title of a flow that waited for the program or the path that a NAT or proxy hides."""
 _LEAST_BYTES: Final = 100_000
 """Least payload by which two flows are related: few bytes are equal by chance."""
 _ALIKE: Final = 0.01

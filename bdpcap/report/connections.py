@@ -25,7 +25,7 @@ from bdpcap.report.failures import (
     TOO_LATE,
 )
 from bdpcap.words import units
-from bdpcap.words.endpoints import is_public
+from bdpcap.words.endpoints import is_loopback, is_public
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,6 +124,10 @@ _DROPPED: Final = (
     "These SYNs entered the router that captured them and never left it: "
     "it dropped them, as its filter may do."
 )
+_FALSE_SOURCES: Final = (
+    "No packet of another host comes over loopback: "
+    "a program made these packets with false addresses, as a flood has."
+)
 _DROPPED_THERE: Final = (
     "The SYNs reached the capture next to the server, which answered nothing: its own filter drops them."
 )
@@ -144,6 +148,10 @@ _GIVEN_UP: Final = (
 _GIVEN_UP_OR_OLDER: Final = (
     "No SYN was sent again: the client gave up at once, or this was the last of a series "
     "begun before the capture."
+)
+_NO_SERVICE: Final = (
+    "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
+    "often gone."
 )
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
 _STOPPED: Final = (
@@ -174,10 +182,16 @@ _UNREAD_REQUEST: Final = (
     "The server's program never got these data, and the client must send them over a new connection. "
     "A client that drops idle connections sooner than the server avoids that."
 )
+_RESET_SOON: Final = (
+    "See why the service, or a filter or proxy on the way, reset it so soon after the opening: "
+    "their logs may say."
+)
 _CLOSED_SOON: Final = (
     "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
     "whether a limit turned the client away."
 )
+_ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
+"""Advice by kind on a connection that a server ended sooner than an idle one."""
 _FORGOTTEN: Final = (
     "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
     "a change of address. Nothing to mend, unless a program there needed it."
@@ -294,7 +308,7 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     for line, advice in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
         at_client = client and advice in {*_AT_CLIENT, _UNREACHABLE.format(client)}
-        if advice not in (_SCANNED, _PROBE, _BARE_PROBE) and not at_client:
+        if advice not in (_SCANNED, _PROBE, _BARE_PROBE, _FALSE_SOURCES) and not at_client:
             found.append((line, advice))
             continue
         key = (client if at_client else "", advice)
@@ -428,6 +442,8 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
         return _without_answer(line, around)
     if kind == "refused":
         return _refused(line, around)
+    if kind == LATE:
+        return _late(line, around.others)
     return _opened(line, kind, around.others)
 
 
@@ -435,8 +451,8 @@ def _searched(line: Line, kind: str, around: _Around) -> str:
     """Return the advice on connections of a client that looked for routers, ports or peers, or is no TCP; else empty."""
     if line.is_trace:
         return _TRACE.format(max(line.ttls))
-    if kind == "never answered" and line.most_syns > _MOST_SYNS:
-        return _GENERATED
+    if kind == "never answered" and (made := _made(line)):
+        return made
     if kind in WITHOUT_DATA and line.ends in around.scanned:
         return _SCAN
     searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
@@ -444,6 +460,13 @@ def _searched(line: Line, kind: str, around: _Around) -> str:
         return _PEERS
     sweeps = kind in WITHOUT_DATA and len(line.clients) == 1 and line.clients.one in around.sweeping
     return _SWEEP if sweeps else ""
+
+
+def _made(line: Line) -> str:
+    """Return the advice on SYNs that no TCP made; empty for others."""
+    if is_loopback(line.servers.one) and not is_loopback(line.clients.one):
+        return _FALSE_SOURCES
+    return _GENERATED if line.most_syns > _MOST_SYNS else ""
 
 
 def _without_answer(line: Line, around: _Around) -> str:
@@ -490,7 +513,10 @@ def _refused(line: Line, around: _Around) -> str:
         return _FELL_BACK
     probe = line.came_once and (line.of_strangers or line.bare)
     probe |= line.public and len(line.servers) == 1 and line.servers.one in around.probed
-    return _PROBE if probe else _ADVICE["refused"]
+    if probe:
+        return _PROBE
+    of_others = is_public(line.servers.one.strip("[]")) and not line.at_server
+    return _NO_SERVICE if of_others else _ADVICE["refused"]
 
 
 def _stopped(line: Line, around: _Around) -> str:
@@ -538,18 +564,17 @@ def _several_lost(line: Line, others: Talks) -> str:
 
 def _opened(line: Line, kind: str, others: Talks) -> str:
     """Return the advice on connections that a server answered."""
-    if kind == LATE:
-        return _late(line, others)
     if kind == TLS_FAILED:
         description, by_client = line.alert
         return tls.advice(description, by_client=by_client)
+    if kind in _ENDED and line.longest_ns < LEAST_IDLE_NS and not line.by_client:
+        return _ENDED[kind]
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
     elif kind == TOO_LATE and line.by_client != line.by_server:
-        soon = _CLOSED_SOON if line.longest_ns < LEAST_IDLE_NS else _UNREAD_REQUEST
-        advice = _UNREAD_ANSWER if line.by_client else soon
+        advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
     elif kind in _SILENT_NEAR and line.reached:
         advice = _SILENT_NEAR[kind].format(_nearest(line))
     elif kind == "unclosed" and line.reset:

@@ -280,7 +280,7 @@ def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.boo
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
     gave_up = timed_out[:, ::-1] & ~timed_out
     unanswered = (life["unanswered_fins"] > GIVEN_UP)[:, None]
-    closed = unanswered & (life["closed_by"][:, None] == np.array([1, 0]))
+    closed = unanswered & (life["unanswered_fins_by"][:, None] == np.array([1, 0]))
     near = np.isin(hops.passed(both["ttl"]).reshape(-1, 2), (0, hops.UNKNOWN_ROUTERS))
     silent: NDArray[np.bool_] = near & (gave_up | closed)
     return silent

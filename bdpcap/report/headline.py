@@ -23,7 +23,7 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
-from bdpcap.diagnosis.relay import relayed
+from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -162,12 +162,16 @@ def _is_held_by_others(flow: Flow) -> bool:
 
 
 def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
-    """Return the title of each flow: its nature if the flow that stands for it has one, else its main limit."""
+    """Return the title of each flow: its nature if the flow that stands for it has one, else its main limit.
+
+    What waited for a NAT or proxy has a title for that.
+    """
     said = flows["limit"].astype(str).map(LIMIT_NAMES)
     for group in shown:
         kind = nature(group.flow)
-        if kind is not None:
-            said[said.index.isin(group.flows.index)] = kind.title
+        title = BEHIND if kind is None and relayed(group.flow) else kind and kind.title
+        if title:
+            said[said.index.isin(group.flows.index)] = title
     return said
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import (
+    ABORTED,
     BLACK_HOLE,
     DISOWNED,
     FAREWELL,
@@ -153,7 +154,7 @@ def _cut(flow: Flow) -> str:
     """Return a sentence on a reset of the receiver in the middle of data; empty without one, or if the verdict has it."""
     fin, _ = flow.capture._contents.streams.ending(flow.stream)
     reset = not fin and reset_by_receiver(flow)
-    if not reset or not flow._counts["disowned"] or nature(flow) is DISOWNED:
+    if not reset or not flow._counts["disowned"] or nature(flow) in (ABORTED, DISOWNED):
         return ""
     return (
         f"{host(flow.receiver)} reset the connection while data still came: no program got the last of them."

@@ -12,7 +12,7 @@ from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
 from bdpcap.diagnosis.natures import BLACK_HOLE, FAREWELL, LATE, LOSSES, MUTUAL, OUTAGE, STOPPED, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
-from bdpcap.diagnosis.relay import relayed
+from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -193,6 +193,7 @@ def head(flow: Flow) -> str:
     limit = str(summary["limit"])
     if summary["active_ns"] == 0:
         return LIMIT_NAMES[limit]
+    name = BEHIND if relayed(flow) else LIMIT_NAMES[limit]
     (_, most), *others = verdict.shares(summary)
     share, lasting = units.spoken_share(most), units.duration(summary["active_ns"])
     if summary["idle_share"] >= NOTABLE_SHARE:
@@ -200,8 +201,8 @@ def head(flow: Flow) -> str:
     if others and others[0][1] >= _NEARLY * most:
         second, next_most = others[0]
         beside = f"{LIMIT_NAMES[second]} {units.spoken_share(next_most)}"
-        return f"{LIMIT_NAMES[limit]} {share}, {beside} of {lasting} {confidence}"
-    return f"{LIMIT_NAMES[limit]}, {share} of {lasting} {confidence}"
+        return f"{name} {share}, {beside} of {lasting} {confidence}"
+    return f"{name}, {share} of {lasting} {confidence}"
 
 
 def rate(flow: Flow) -> str:

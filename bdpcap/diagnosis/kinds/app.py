@@ -151,6 +151,8 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     if relay.relayed(flow):
         return "relayed"
     detail = longest(own, "detail")
+    if detail == "small writes" and _are_slight(flow, own):
+        detail = "idle"
     if detail in ("idle", "small writes") and _are_trips(flow, own):
         return "round trips"
     if detail == "response time":
@@ -161,6 +163,12 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
         slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
         return detail if slow or flow.exchanges.empty else "round trips"
     return _waiting(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+
+
+def _are_slight(flow: Flow, own: pd.DataFrame) -> bool:
+    """Return whether small writes carried a slight part of a flow's data, as the handshake of TLS does."""
+    small_bytes = own.loc[own["detail"] == "small writes", "acked_bytes"].sum()
+    return bool(small_bytes < NOTABLE_SHARE * flow.rtts["acked_bytes"].sum())
 
 
 def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:

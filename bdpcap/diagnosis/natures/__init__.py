@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import (
+    aborted,
     black_hole,
     cut_off,
     disowned,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Nature
 
 __all__ = [
+    "ABORTED",
     "BLACK_HOLE",
     "DISOWNED",
     "FAREWELL",
@@ -48,6 +50,7 @@ __all__ = [
     "of_packets",
 ]
 
+ABORTED: Final = aborted.NATURE
 BLACK_HOLE: Final = black_hole.NATURE
 DISOWNED: Final = disowned.NATURE
 NO_TCP: Final = no_tcp.NATURE
@@ -78,6 +81,7 @@ _ALL: Final = (
     SLOW_START,
     TIMER,
     *MUTUAL,
+    ABORTED,
     short.NATURE,
     short.LITTLE,
     unasked.NATURE,

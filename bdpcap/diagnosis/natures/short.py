@@ -348,7 +348,13 @@ def _is_few(flow: Flow) -> bool:
     """Return whether a flow carried less than an initial window, or seldom a burst of less than that."""
     least = initial_window_bytes(flow)
     few = flow.summary["payload_bytes"] < least
-    return bool(few or (_is_brief(flow) and (_bursts(flow) < least).all()))
+    return bool(few or (_is_seldom(flow) and (_bursts(flow) < least).all()))
+
+
+def _is_seldom(flow: Flow) -> bool:
+    """Return whether the data of a flow that its program limited were in flight for a tenth of its time or less."""
+    seldom = in_flight.whole(flow).in_flight_ns <= REST * flow.summary["active_ns"]
+    return _is_brief(flow) or (seldom and _is_paced(flow))
 
 
 def _is_little(flow: Flow) -> bool:

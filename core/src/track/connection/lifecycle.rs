@@ -270,6 +270,13 @@ impl Lifecycle {
         self.unanswered_fins[0].max(self.unanswered_fins[1])
     }
 
+    /// Returns the end that sent most FINs since the last segment of the other; `None` without such a FIN.
+    #[must_use]
+    pub fn unanswered_fins_by(&self) -> Option<u8> {
+        let [client, server] = self.unanswered_fins;
+        (client.max(server) > 0).then_some(u8::from(server > client))
+    }
+
     /// Returns the number of segments of `end` that the other end answered by a reset, as it knew no such connection.
     #[must_use]
     pub fn disowned(&self, end: usize) -> u32 {

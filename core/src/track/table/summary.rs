@@ -293,6 +293,8 @@ packed_row! {
         pub server_bytes: i64,
         /// Number of FINs of one end since the last segment of the other.
         pub unanswered_fins: i64,
+        /// The end that sent them: 0 the client, 1 the server; [`NULL`] where there are none.
+        pub unanswered_fins_by: i64,
         /// Bytes of both ends that were sent and never acknowledged.
         pub unacknowledged_bytes: i64,
         /// Those of them that the client sent.
@@ -336,6 +338,7 @@ impl Life {
             client_bytes: client,
             server_bytes: server,
             unanswered_fins: lifecycle.unanswered_fins().into(),
+            unanswered_fins_by: lifecycle.unanswered_fins_by().map_or(NULL, i64::from),
             unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
             client_unacknowledged_bytes: lifecycle.unacknowledged_bytes[0],
             lengthened: (connection.halves.iter())
