@@ -167,6 +167,17 @@ def test_a_wait_in_vain_comes_before_flows_that_waited_for_their_programs():
 # the natures of flows
 
 
+def test_small_packets_of_one_way_are_no_repeated_syn():
+    # A server writes one large piece and 60 small ones. Neither its SYN nor an answer is in the capture.
+    sizes = [1000, *[10] * 60]
+    starts = [1 + sum(sizes[:place]) for place in range(len(sizes))]
+    lines = [
+        f"+1 < P. {at}:{at + size}({size}) ack 1 win 502" for at, size in zip(starts, sizes, strict=True)
+    ]
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0, str(SERVER))
+    assert natures.nature(flow) is not natures.NO_TCP
+
+
 def test_requests_one_after_the_other_are_counted():
     asks = "".join(
         f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
