@@ -510,6 +510,16 @@ def test_a_reset_over_fewer_routers_is_no_servers(ttl, by_other):
     assert ("was reset without an answer." in line) != by_other
 
 
+@pytest.mark.parametrize(("acked", "given_up"), [(1, True), (518, False)])
+def test_a_request_that_never_arrived_fails_whoever_closes(acked, given_up):
+    asked = "> P. 1:518(517) ack 1 win 502"
+    again = "".join(f"\n+{wait} {asked}" for wait in (0.3, 0.6, 1.2, 2.4))
+    closed = f"+1 < F. 1:1(0) ack {acked} win 500\n+.001 > . 518:518(0) ack 2 win 502"
+    capture = analyzed(f"{HANDSHAKE}+.1 {asked}{again}\n{closed}")
+    said = " ".join(connections.sentences(capture))
+    assert ("given up with 517 bytes unacknowledged" in said) == given_up
+
+
 @pytest.mark.parametrize(("after_s", "soon"), [(0.1, True), (6, False)])
 def test_a_reset_soon_after_the_opening_is_of_no_idle_connection(after_s, soon):
     asked = f"+{after_s} > P. 1:518(517) ack 1 win 502\n+.15 < R. 1:1(0) ack 518 win 0"

@@ -567,7 +567,7 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     if kind == TLS_FAILED:
         description, by_client = line.alert
         return tls.advice(description, by_client=by_client)
-    if kind in _ENDED and line.longest_ns < LEAST_IDLE_NS and not line.by_client:
+    if kind in _ENDED and line.open_ns < LEAST_IDLE_NS and not line.by_client:
         return _ENDED[kind]
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]

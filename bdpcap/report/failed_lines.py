@@ -227,6 +227,8 @@ class Line:
     """Whether a packet of a client was captured on both sides of a router."""
     longest_ns: int = 0
     """Longest time from the first packet of a connection to its last."""
+    open_ns: int = 0
+    """Longest time from the end of a handshake to the last packet."""
     hello_wait_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
     """Shortest and longest time for which a TLS hello waited in vain."""
     opening_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
@@ -271,8 +273,9 @@ class Line:
         self.ttls |= set(rows["ttl"].unique().tolist())
         self.reached &= bool(rows["reached"].all())
         self.routed |= bool(rows["routed"].any())
-        self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
-        opening_ns = rows["opening_ns"]
+        lasted_ns, opening_ns = rows["end_ns"] - rows["start_ns"], rows["opening_ns"]
+        self.longest_ns = max(self.longest_ns, int(lasted_ns.max()))
+        self.open_ns = max(self.open_ns, int((lasted_ns - opening_ns.clip(lower=0)).max()))
         self.opening_ns = _spanned(self.opening_ns, opening_ns)
         self.hello_wait_ns = _spanned(self.hello_wait_ns, rows["hello_wait_ns"])
         answered_ns = rows["answered_ns"]

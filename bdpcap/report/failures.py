@@ -212,6 +212,9 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # Most of the wait was one: the timers ran out in a row.
     in_a_row = timed_out & (2 * both["longest_stall_ns"] >= both["timeout_wait_ns"]).reshape(-1, 2)
     gave_up = np.where(by_client, in_a_row[:, 0], in_a_row[:, 1])
+    # Either end may close then: the request never arrived.
+    acked = both["acked_bytes"].reshape(-1, 2)
+    unheard = complete & (client_bytes > 0) & (acked[:, 0] == 0) & timed_out[:, 0] & ~acks_missing
     incomplete = handshake == "never completed"
     withdrawn = incomplete & (ended == "rst") & by_client
     # A lone SYN-ACK was answered, and the capture lacks the answer.
@@ -228,7 +231,10 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),
         ("unread", reset & (own_window == 0)),
         ("unused", reset & complete & (life["closed_by"] == NULL) & (client_bytes + server_bytes == 0)),
-        ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
+        (
+            "timeout",
+            (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up | unheard,
+        ),
         ("refused", handshake == "refused"),
         ("never completed", incomplete & repeated),
         ("withdrawn", withdrawn),

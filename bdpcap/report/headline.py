@@ -305,6 +305,9 @@ def _hold(flow: Flow, held_ns: float) -> str:
         known_ns = min(stall_ns, held_ns) if kind in (LOSSES, LATE) else held_ns
         return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"
     again = int(summary["retransmits"])
+    if not flow._counts["acked_bytes"] and again:
+        times = units.number(again, "time")
+        return f"sent its data {times} again, and no acknowledgment came: the path or its far end was gone"
     tries = f", with {units.number(again, 'retransmission')}" if again else ""
     return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"
 
