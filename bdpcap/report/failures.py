@@ -214,7 +214,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     gave_up = np.where(by_client, in_a_row[:, 0], in_a_row[:, 1])
     # Either end may close then: the request never arrived.
     acked = both["acked_bytes"].reshape(-1, 2)
-    unheard = complete & (client_bytes > 0) & (acked[:, 0] == 0) & timed_out[:, 0] & ~acks_missing
+    never_arrived = complete & (client_bytes > 0) & (acked[:, 0] == 0) & timed_out[:, 0] & ~acks_missing
     incomplete = handshake == "never completed"
     withdrawn = incomplete & (ended == "rst") & by_client
     # A lone SYN-ACK was answered, and the capture lacks the answer.
@@ -233,7 +233,9 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("unused", reset & complete & (life["closed_by"] == NULL) & (client_bytes + server_bytes == 0)),
         (
             "timeout",
-            (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up | unheard,
+            (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing
+            | reset & cut & gave_up
+            | never_arrived,
         ),
         ("refused", handshake == "refused"),
         ("never completed", incomplete & repeated),
