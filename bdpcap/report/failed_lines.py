@@ -320,7 +320,9 @@ class Line:
         if kind == TLS_FAILED:
             return f"{subject} ended in a failed TLS handshake: {self._alert()}."
         if kind == TLS_UNANSWERED:
-            return f"{subject} got no answer to a TLS hello, and ended after {_span(self.hello_wait_ns)}."
+            # Times that run backwards show no wait.
+            after = f", and ended after {_span(self.hello_wait_ns)}" if self.hello_wait_ns[0] > 0 else ""
+            return f"{subject} got no answer to a TLS hello{after}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
         what = {
             "never answered": f"never answered ({self._tries()})",
