@@ -111,36 +111,28 @@ def test_transfer_is_the_networks_and_a_pause_in_it_the_talkers():
     assert times(table) == [(77 + 80, 3 + 20 + 5, 14)]
 
 
-def test_a_pause_that_a_repair_explains_is_the_networks():
-    # A lost segment comes again after 300 ms, and 200 ms later the rest of the answer, whose first copies were lost.
-    table = analysed(f"""{HANDSHAKE}
+def repaired(wait_s, pause_s):
+    """An answer that begins after a wait. A lost segment comes again after 300 ms, and the rest follows after a pause."""
+    return analysed(f"""{HANDSHAKE}
         .100 > P. 1:101(100)       ack 1    win 502
-        .120 < .  1:1461(1460)     ack 101  win 512
-        .121 < .  2921:4381(1460)  ack 101  win 512
-        .121 > .  101:101(0)       ack 1461 win 502
-        .421 < .  1461:2921(1460)  ack 101  win 512
-        .421 > .  101:101(0)       ack 4381 win 502
-        .621 < P. 4381:4481(100)   ack 101  win 512
-        .700 > P. 101:201(100)     ack 4481 win 502
-        .720 < P. 4481:4581(100)   ack 201  win 512
+        +{wait_s} < .  1:1461(1460)     ack 101  win 512
+        +.001 < .  2921:4381(1460)  ack 101  win 512
+        +0 > .  101:101(0)       ack 1461 win 502
+        +.300 < .  1461:2921(1460)  ack 101  win 512
+        +0 > .  101:101(0)       ack 4381 win 502
+        +{pause_s} < P. 4381:4481(100)   ack 101  win 512
+        +.079 > P. 101:201(100)     ack 4481 win 502
+        +.020 < P. 4481:4581(100)   ack 201  win 512
     """).exchanges
-    assert times(table)[0] == (0, 521, 79)
+
+
+def test_a_pause_that_a_repair_explains_is_the_networks():
+    # The rest of the answer was lost, too: its first copies left before the timer ran out.
+    assert times(repaired(0.02, 0.2))[0] == (0, 521, 79)
 
 
 def test_an_answer_that_paused_for_longer_than_a_timer_and_was_repaired_has_no_times():
-    # A segment is lost and comes again after 300 ms. Two seconds later, the server has more to send.
-    table = analysed(f"""{HANDSHAKE}
-        .100  > P. 1:101(100)       ack 1    win 502
-        .520  < .  1:1461(1460)     ack 101  win 512
-        .521  < .  2921:4381(1460)  ack 101  win 512
-        .521  > .  101:101(0)       ack 1461 win 502
-        .821  < .  1461:2921(1460)  ack 101  win 512
-        .821  > .  101:101(0)       ack 4381 win 502
-        2.821 < P. 4381:4481(100)   ack 101  win 512
-        2.900 > P. 101:201(100)     ack 4481 win 502
-        2.920 < P. 4481:4581(100)   ack 201  win 512
-    """).exchanges
-    assert times(table)[0] == (None, None, 79)
+    assert times(repaired(0.42, 2))[0] == (None, None, 79)
 
 
 def test_data_that_an_acknowledgment_releases_was_no_pause():

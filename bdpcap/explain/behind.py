@@ -33,8 +33,7 @@ def is_behind(flow: Flow, end: str) -> bool:
     end
         ``flow.sender`` or ``flow.receiver``.
     """
-    sides = flow.capture._contents.streams.sides(flow.stream)
-    ttl = int(sides["ttl"][sides["sender"].index(end)])
+    ttl = flow.capture._contents.streams.counts_of(flow.stream, end)["ttl"]
     passed = hops.routers(ttl)
     if passed is None or not 0 < passed <= _ROUTERS:
         return False

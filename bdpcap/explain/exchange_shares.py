@@ -24,9 +24,9 @@ __all__ = [
     "Typical",
     "Waits",
     "answering_ns",
-    "answers_ns",
     "followed",
     "sent_on",
+    "served_ns",
     "shares",
     "slowest",
     "trip_ns",
@@ -269,7 +269,7 @@ def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:
     return Waits(taken[own], taken[peer] + handshake_ns, handshake_ns)
 
 
-def answers_ns(flow: Flow, rounds: pd.DataFrame) -> int:
+def served_ns(flow: Flow, rounds: pd.DataFrame) -> int:
     """Return the server's time in the requests of a flow's stream, as far as it fits in the time of some rounds."""
     return _taken(flow._requests, rounds)["server"]
 

@@ -113,11 +113,19 @@ def _where(capture: Capture) -> _Where:
     if name := _own_host(capture, rows, machines):
         return _Where(f"captured on {name}{_BOTH_ENDS if inner.all() else ''}", name)
     # The host that captured has the connections of its loopback, so only others tell more of the place.
-    where = _by_delays(capture, rows[~inner]) if not inner.all() else None
+    where = _shown(capture, rows[~inner]) if not inner.all() else None
     if where and (where.own or 2 * np.count_nonzero(inner) <= len(rows)):
         return where
     (name, _), *_ = Counter(filter(None, machines)).most_common(1)
     return _Where(f"captured on {name}{_BOTH_ENDS}{_of_all(int(inner.sum()), len(rows))}", name)
+
+
+def _shown(capture: Capture, rows: np.ndarray) -> _Where:
+    """Return where most connections of `rows` were captured; times of batches show no delay."""
+    if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
+        streams = capture._contents.streams.carriers["stream"][rows]
+        return _by_ttls(capture, streams) or _Where(_UNKNOWN)
+    return _by_delays(capture, rows)
 
 
 def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
@@ -125,8 +133,6 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     flows, place = capture._contents.streams.carriers, capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     streams, sending = flows["stream"][rows], flows["direction"][rows]
-    if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
-        return _by_ttls(capture, streams) or _Where(_UNKNOWN)
     ends = 2 * streams + np.where(place == "receiver", 1 - sending, sending)
     # A connection that shows no place contradicts none, and one of a short round trip shows none for sure.
     placed = place != "unknown"

@@ -22,6 +22,7 @@ __all__ = [
     "DECLARED",
     "FAR_ROUTERS",
     "GRAVE",
+    "TIMES_OF_BATCHES",
     "Declared",
     "ReceivedTwice",
     "Seen",

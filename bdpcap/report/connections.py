@@ -239,7 +239,7 @@ _LOST_OR_EARLY: Final = (
 )
 _BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
-LEAST_IDLE_NS: Final = 5_000_000_000
+_LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
 _MOST_SYNS: Final = 20
 """Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
@@ -567,7 +567,7 @@ def _opened(line: Line, kind: str, others: Talks) -> str:
     if kind == TLS_FAILED:
         description, by_client = line.alert
         return tls.advice(description, by_client=by_client)
-    if kind in _ENDED and line.open_ns < LEAST_IDLE_NS and not line.by_client:
+    if kind in _ENDED and line.open_ns < _LEAST_IDLE_NS and not line.by_client:
         return _ENDED[kind]
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]

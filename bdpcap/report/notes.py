@@ -21,10 +21,10 @@ from bdpcap.diagnosis.natures import (
     NO_TCP,
     OUTAGE,
     TIMER,
+    aborted,
     farewell,
     nature,
 )
-from bdpcap.diagnosis.natures.outage import reset_by_receiver
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import shared_mss
@@ -85,10 +85,10 @@ def _stall(flow: Flow) -> str:
         or pd.isna(stall_ns)
         or bool(flow._counts["acknowledgments_missing"])
     )
-    # The end of a connection that was closed is no news of it.
-    if told or farewell.is_end(flow) or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
+    if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
-    if stall_ns < TRIPS * _least_trip_ns(flow):
+    # The end of a connection that was closed is no news of it.
+    if stall_ns < TRIPS * _least_trip_ns(flow) or farewell.is_end(flow):
         return ""
     return f"The longest wait for an acknowledgment of new data took {units.duration(stall_ns)}."
 
@@ -152,13 +152,8 @@ def _sentence(code: Code, flow: Flow) -> str:
 
 def _cut(flow: Flow) -> str:
     """Return a sentence on a reset of the receiver in the middle of data; empty without one, or if the verdict has it."""
-    fin, _ = flow.capture._contents.streams.ending(flow.stream)
-    reset = not fin and reset_by_receiver(flow)
-    if not reset or not flow._counts["disowned"] or nature(flow) in (ABORTED, DISOWNED):
-        return ""
-    return (
-        f"{host(flow.receiver)} reset the connection while data still came: no program got the last of them."
-    )
+    told = not aborted.is_reset(flow) or nature(flow) in (ABORTED, DISOWNED)
+    return "" if told else aborted.WORDS.format(host(flow.receiver))
 
 
 def _default_size(flow: Flow) -> str:

@@ -8,7 +8,7 @@ from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
-from bdpcap.explain.exchange_shares import answering_ns, answers_ns, trip_ns, waits
+from bdpcap.explain.exchange_shares import answering_ns, served_ns, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -72,8 +72,9 @@ def _answers(flow: Flow, own: pd.DataFrame) -> str:
     owed, found = owing(own), waits(flow, own)
     took_ns = answering_ns(flow, owed)
     if found is not None and not flow.is_from_client and found.own_ns >= max(took_ns, 1):
-        number = units.number(len(flow._requests), "request")
-        return f"it took {units.duration(answers_ns(flow, own))} in all to answer {number}"
+        whole_ns, number = served_ns(flow, own), units.number(len(flow._requests), "request")
+        if whole_ns:
+            return f"it took {units.duration(whole_ns)} in all to answer {number}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
     return f"{units.number(len(owed), 'request')}{lasting}"
 

@@ -6,19 +6,23 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures import outage, short
+from bdpcap.diagnosis.natures import farewell, outage, short
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["NATURE"]
+__all__ = ["NATURE", "WORDS", "is_reset"]
+
+WORDS: Final = "{} reset the connection while data still came: no program got the last of them."
+"""Sentence on such a reset, with a place for the receiver."""
 
 
-def _left_bytes(flow: Flow) -> int:
-    """Return the payload that was never acknowledged."""
-    return int(flow._counts["payload_bytes"]) - int(flow._counts["acked_bytes"])
+def is_reset(flow: Flow) -> bool:
+    """Return whether the receiver of a flow, which sent no FIN, reset the connection while data still came."""
+    fin, _ = flow.capture._contents.streams.ending(flow.stream)
+    return not fin and outage.reset_by_receiver(flow) and bool(flow._counts["disowned"])
 
 
 def _is_aborted(flow: Flow) -> bool:
@@ -26,15 +30,12 @@ def _is_aborted(flow: Flow) -> bool:
 
     A client that resets had its reason, as a browser that leaves a page.
     """
-    fin, _ = flow.capture._contents.streams.ending(flow.stream)
-    reset = flow.is_from_client and not fin and outage.reset_by_receiver(flow) and flow._counts["disowned"]
-    return bool(reset) and _left_bytes(flow) >= FAREWELL_BYTES and short.NATURE.holds(flow)
+    reset = flow.is_from_client and is_reset(flow)
+    return reset and farewell.left_bytes(flow) >= FAREWELL_BYTES and short.NATURE.holds(flow)
 
 
 def _said(flow: Flow) -> str:
-    receiver = both(flow.sender, flow.receiver)[1]
-    aborted = f"{receiver} reset the connection while data still came: no program got the last of them."
-    return f"{short.NATURE.sentence(flow)} {aborted}"
+    return f"{short.NATURE.sentence(flow)} {WORDS.format(both(flow.sender, flow.receiver)[1])}"
 
 
 NATURE: Final = Nature(

@@ -13,7 +13,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["NATURE", "is_end"]
+__all__ = ["NATURE", "is_end", "left_bytes"]
 
 LARGE: Final = 0.25
 """Share of a flow's payload from which on the last data are no farewell, but a part of what it was for; a choice."""
@@ -26,7 +26,7 @@ def is_end(flow: Flow) -> bool:
     """
     fin, reset_by = flow.capture._contents.streams.ending(flow.stream)
     most = min(FAREWELL_BYTES, LARGE * int(flow._counts["payload_bytes"]))
-    if not (fin or reset_by is not None) or _left(flow) >= most:
+    if not (fin or reset_by is not None) or left_bytes(flow) >= most:
         return False
     stall_ns, lasting_ns = flow.summary["longest_stall_ns"], _lasting_ns(_last(flow))
     return bool(lasting_ns and (pd.isna(stall_ns) or lasting_ns >= stall_ns))
@@ -40,7 +40,7 @@ def _is_farewell(flow: Flow) -> bool:
     return longest(own, "detail") == "outage" and is_end(flow)
 
 
-def _left(flow: Flow) -> int:
+def left_bytes(flow: Flow) -> int:
     """Return the payload that was not acknowledged at the end."""
     return max(0, int(flow._counts["payload_bytes"]) - int(flow._counts["acked_bytes"]))
 
@@ -58,7 +58,7 @@ def _lasting_ns(rounds: pd.DataFrame) -> int:
 
 
 def _farewell(flow: Flow) -> str:
-    last, left = _last(flow), _left(flow)
+    last, left = _last(flow), left_bytes(flow)
     what = f"its last {units.exact_bytes(left)}" if left else "its FIN"
     tries = units.number(int(last["retransmits"].sum()), "retransmission")
     _, reset_by = flow.capture._contents.streams.ending(flow.stream)

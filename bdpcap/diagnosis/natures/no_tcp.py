@@ -42,10 +42,10 @@ def _repeats(flow: Flow) -> int:
 def _repeated_syns(flow: Flow) -> int:
     """Return how often a SYN with data came again; 0 without a SYN, and if one without data came first."""
     counts = flow._counts
-    if not counts["handshake"] or int(flow.summary["payload_bytes"]) > int(counts["largest_bytes"] or 0):
+    if not counts["handshake"] or counts["acks"] or _segments(flow) > 1:
         return 0
-    more = int(flow.summary["packets"] - flow._counts["retransmits"]) - _segments(flow)
-    return more if more > 1 and not flow._counts["acks"] else 0
+    more = int(flow.summary["packets"]) - int(counts["retransmits"]) - 1
+    return more if more > 1 else 0
 
 
 def _segments(flow: Flow) -> int:

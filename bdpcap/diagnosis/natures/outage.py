@@ -207,8 +207,7 @@ def _routers(flow: Flow) -> int | None:
     """Return the number of routers between a capture near the receiver and the receiver; None if that is unknown."""
     if flow.summary["vantage"] != "receiver":
         return None
-    sides = flow.capture._contents.streams.sides(flow.stream)
-    return hops.routers(int(sides["ttl"][sides["sender"].index(flow.receiver)]))
+    return hops.routers(flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)["ttl"])
 
 
 def reset_by_receiver(flow: Flow) -> bool:

@@ -25,8 +25,6 @@ _ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1"
 _LEVEL: Final = (
     "netsh int tcp show global   # {end}, Windows: Auto-Tuning Level; disabled offers no window scale"
 )
-
-
 _WHY: Final = f"without it no buffer makes a window of more than {FIELD_MAX:,} bytes."
 
 

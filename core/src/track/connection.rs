@@ -147,7 +147,7 @@ pub struct Connection {
     pub iperf3_cookie: bool,
     /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
     pub tls_alert: Option<(u8, u8)>,
-    /// Time of the client's first TLS hello; `None` without one, or once the server sent data or an end closed.
+    /// Time of the client's first TLS hello.
     tls_hello_ns: Option<i64>,
     /// Time from that hello until an end closed, with no data of the server before.
     pub tls_unanswered_ns: Option<i64>,
@@ -508,13 +508,12 @@ impl Connection {
     fn send(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let direction = from as u8;
         let payload = observed.segment.payload_bytes > 0;
-        if self.tls_hello_ns.is_some() {
-            self.answer_hello(from, observed);
-        } else if from == 0
-            && observed.sequence == 1
-            && observed.segment.marks.tls_handshake().is_some()
-        {
-            self.tls_hello_ns = Some(observed.at.time_ns);
+        let segment = observed.segment;
+        if from == 0 && observed.sequence == 1 && segment.marks.tls_handshake().is_some() {
+            self.tls_hello_ns.get_or_insert(observed.at.time_ns);
+        }
+        if segment.flags.0 & (Flags::FIN | Flags::RST) != 0 {
+            self.leave_hello(from, observed);
         }
         let (own, other) = own_and_other(&mut self.halves, from);
         // The MSS can only change with a SYN, a larger payload, or one that was sent often.
@@ -571,13 +570,14 @@ impl Connection {
         }
     }
 
-    /// Ends the wait for an answer to the client's TLS hello: by data of the server, or by an end that closes.
+    /// Notes how long the client's TLS hello had waited when an end closes, unless the server sent data.
     #[cold]
-    fn answer_hello(&mut self, from: usize, observed: &ObservedSegment<'_>) {
-        let closes = observed.segment.flags.0 & (Flags::FIN | Flags::RST) != 0;
-        if from == 1 && observed.segment.payload_bytes > 0 {
-            self.tls_hello_ns = None;
-        } else if closes && let Some(since_ns) = self.tls_hello_ns.take() {
+    fn leave_hello(&mut self, from: usize, observed: &ObservedSegment<'_>) {
+        let answers = from == 1 && observed.segment.payload_bytes > 0;
+        if let Some(since_ns) = self.tls_hello_ns
+            && !answers
+            && !self.halves[1].has_payload
+        {
             let waited_ns = observed.at.time_ns.saturating_sub(since_ns);
             self.tls_unanswered_ns.get_or_insert(waited_ns);
         }
