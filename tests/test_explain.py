@@ -19,6 +19,7 @@ from bdpcap.explain import ceilings, sendbuf
 from bdpcap.explain.buffers import sayable
 from bdpcap.explain.findings import Code, congestion, findings, path_mtu
 from bdpcap.explain.kernels import Kernel
+from bdpcap.explain.remedies.scaling import scaling_of
 from bdpcap.explain.solver import Exactness, Facts
 from bdpcap.report import notes
 
@@ -626,3 +627,19 @@ def test_a_tick_of_the_captures_clock_changes_no_path(after_ms, changed):
 )
 def test_a_queue_or_a_clock_changes_no_path(rtts_ms, segments):
     assert Code.PATH_CHANGED not in codes(one_by_one(rtts_ms, segments))
+
+
+def test_a_nat_answers_the_syn_late_and_data_at_once():
+    # The server's SYN takes 25 ms; one acknowledgment of the first request shows that the sender of the answer is near.
+    flow = bdpcap.analyze(io.BytesIO(pcap(through_proxy()[:7]))).flow(0, "8.8.8.8:443")
+    assert flow._counts["sender_side_ns"] == 100_000
+    # A window scale in both SYNs, or a router on the way, shows no NAT.
+    scaled = bdpcap.analyze(io.BytesIO(pcap(through_proxy(option=",wscale 7")[:7]))).flow(0, "8.8.8.8:443")
+    assert scaled._counts["sender_side_ns"] == 25_000_000
+
+
+def test_a_nat_without_a_window_scale_is_no_matter_of_the_far_operator():
+    flow = bdpcap.analyze(io.BytesIO(pcap(through_proxy()))).flow(0, "8.8.8.8:443")
+    words = scaling_of(flow).words
+    assert words.startswith("The NAT or proxy in place of 8.8.8.8 offers no window scale: ")
+    assert "operator" not in words

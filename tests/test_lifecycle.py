@@ -1042,6 +1042,12 @@ TAKEN = f"{HELLO}+.005 < . 1:1(0) ack 518 win 500\n"
             "10 s",
         ),
         (f"{TAKEN}+.1 < F. 1:1(0) ack 518 win 500\n+0 > . 518:518(0) ack 2 win 502", 22, "105 ms"),
+        # It came again once the answer had begun: that hello had its answer.
+        (
+            f"{TAKEN}+.02 < P. 1:1001(1000) ack 518 win 500\n{HELLO}+10 > F. 518:518(0) ack 1001 win 502",
+            22,
+            None,
+        ),
         # A client that leaves soon may not want the connection any more.
         (f"{TAKEN}+2.9 > F. 518:518(0) ack 1 win 502", 22, None),
         # It was answered, did not arrive, or is no TLS: a log's server answers nothing.
@@ -1051,12 +1057,16 @@ TAKEN = f"{HELLO}+.005 < . 1:1(0) ack 518 win 500\n"
     ],
 )
 def test_a_tls_hello_that_is_acknowledged_and_never_answered_fails(dialogue, record, waited):
-    *opened, hello = scenario(HANDSHAKE + HELLO)
-    packets = scenario(HANDSHAKE + dialogue)
+    hello = scenario(HANDSHAKE + HELLO)[-1]
     begin = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options
-    packets[len(opened)] = replace(
-        hello, data=hello.data[:begin] + bytes([record, 3, 1]) + hello.data[begin + 3 :]
-    )
+    # The source port to the sequence number, from the start of the TCP header.
+    is_hello = hello.data[34:42].__eq__
+    packets = [
+        replace(one, data=one.data[:begin] + bytes([record, 3, 1]) + one.data[begin + 3 :])
+        if is_hello(one.data[34:42]) and len(one.data) > begin
+        else one
+        for one in scenario(HANDSHAKE + dialogue)
+    ]
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     said = " ".join(connections.sentences(capture))
     assert (f"got no answer to a TLS hello, and ended after {waited}." in said) == (waited is not None)
