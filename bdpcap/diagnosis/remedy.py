@@ -15,6 +15,7 @@ from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
+from bdpcap.explain.exchange_shares import unasked_ns
 from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.receive import slow_part
@@ -210,9 +211,10 @@ def _nobody_waited(flow: Flow) -> str:
     if flow.is_from_client or not flow.capture._contents.has_exchanges or flow._requests.empty:
         return ""
     server = host(flow.sender)
-    if cause(flow)[0] is ALL["app"].causes["response time"]:
+    why, own = cause(flow)
+    asked = 2 * unasked_ns(flow, own) <= (own["end_ns"] - own["start_ns"]).sum()
+    if asked or why is ALL["app"].causes["response time"]:
         return nobody_waited(flow, server)
-    # Else its answers would be the cause.
     return f"Nothing to mend at this end: for most of that time nobody had asked {server} for anything."
 
 

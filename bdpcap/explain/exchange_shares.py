@@ -30,6 +30,7 @@ __all__ = [
     "shares",
     "slowest",
     "trip_ns",
+    "unasked_ns",
     "waits",
 ]
 
@@ -269,6 +270,13 @@ def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:
     return Waits(taken[own], taken[peer] + handshake_ns, handshake_ns)
 
 
+def unasked_ns(flow: Flow, rounds: pd.DataFrame) -> int:
+    """Return the time of some rounds, at least one, outside the exchanges of a flow's stream: nobody waited for an answer."""
+    each = flow.exchanges
+    lasting_ns = int((rounds["end_ns"] - rounds["start_ns"]).sum())
+    return lasting_ns - int(_overlap(rounds, each["request_start_ns"], each["response_end_ns"]).sum())
+
+
 def served_ns(flow: Flow, rounds: pd.DataFrame) -> int:
     """Return the server's time in the requests of a flow's stream, as far as it fits in the time of some rounds."""
     return _taken(flow._requests, rounds)["server"]
@@ -279,26 +287,26 @@ def _taken(exchanges: pd.DataFrame, rounds: pd.DataFrame) -> dict[str, int]:
 
     The server has the time from the end of a request to the end of its response, the client the rest.
     """
-    edges = rounds[["start_ns", "end_ns"]].to_numpy(np.int64)
-    start_ns = edges[0, 0]
-    # The time of the rounds before each edge: it grows within rounds only.
-    before = np.concatenate([[0], np.diff(edges, axis=1).cumsum().repeat(2)[:-1]])
-
-    def within(first: pd.Series[int], last: pd.Series[int]) -> NDArray[np.float64]:
-        begin, end = (
-            np.interp(times - start_ns, edges.ravel() - start_ns, before) for times in (first, last)
-        )
-        room: NDArray[np.float64] = np.maximum(end - begin, 0)
-        return room
-
     request, asked, responded = (
         exchanges[f"{name}_ns"] for name in ("request_start", "request_end", "response_end")
     )
     room = {
-        "server": within(asked, responded),
-        "client": within(request, asked) + within(responded, request + exchanges["duration_ns"]),
+        "server": _overlap(rounds, asked, responded),
+        "client": _overlap(rounds, request, asked)
+        + _overlap(rounds, responded, request + exchanges["duration_ns"]),
     }
     return {side: int(np.fmin(exchanges[f"{side}_ns"].fillna(0), room[side]).sum()) for side in room}
+
+
+def _overlap(rounds: pd.DataFrame, first: pd.Series[int], last: pd.Series[int]) -> NDArray[np.float64]:
+    """Return the time of some rounds from each of `first` to the same of `last`."""
+    edges = rounds[["start_ns", "end_ns"]].to_numpy(np.int64)
+    start_ns = edges[0, 0]
+    # The time of the rounds before each edge: it grows within rounds only.
+    before = np.concatenate([[0], np.diff(edges, axis=1).cumsum().repeat(2)[:-1]])
+    begin, end = (np.interp(times - start_ns, edges.ravel() - start_ns, before) for times in (first, last))
+    room: NDArray[np.float64] = np.maximum(end - begin, 0)
+    return room
 
 
 def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:

@@ -140,7 +140,7 @@ def _trips(flow: Flow, _: pd.DataFrame) -> str:
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
     """Return whether round trips of requests took most of some rounds' time, and the programs of both ends did not."""
     rtt_ns = trip_ns(flow)
-    if rtt_ns is None or requests.told(flow) is None or (found := waits(flow, own)) is None:
+    if rtt_ns is None or (found := waits(flow, own)) is None:
         return False
     half_ns = int((own["end_ns"] - own["start_ns"]).sum()) / 2
     trips_ns = len(flow.exchanges) * rtt_ns

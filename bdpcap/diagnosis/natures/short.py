@@ -243,14 +243,28 @@ def _held(flow: Flow) -> str:
         ramp = rwnd.LIMIT.causes["ramp"]
         words = ramp.reason(flow, own)
         return f" {ramp.headline}{': ' if words else ''}{words}."
+    if (bulk := _bulk(flow)) is not None:
+        return _held_in(bulk)
     # The first round begins with the stream's first packet: a wait before the first data is no limit's.
     later_ns = _lasting_ns(own[own["round"] > 0])
     if 2 * later_ns <= flow.summary["active_ns"] - _lasting_ns(flow.rtts[flow.rtts["round"] == 0]):
         return ""
-    article = "" if limit == "cwnd" else "the "
     share = units.share(flow.summary[f"{limit}_share"])
     lost_share = f": {of_flow(flow)}" if limit == "cwnd" and needed(flow) >= FEWEST else ""
-    return f" Its main limit was {article}{LIMIT_NAMES[limit]}, for {share} of the active time{lost_share}."
+    return f" Its main limit was {_named(limit)}, for {share} of the active time{lost_share}."
+
+
+def _held_in(bulk: pd.DataFrame) -> str:
+    """Return a sentence on the limit that held for most of some rounds; empty for the program, and if unknown."""
+    lasting = (bulk["end_ns"] - bulk["start_ns"]).groupby(bulk["limit"]).sum()
+    limit, share = str(lasting.idxmax()), lasting.max() / lasting.sum()
+    if limit in ("app", "unknown") or share <= 1 / 2:
+        return ""
+    return f" Its main limit was {_named(limit)}, for {units.share(share)} of that time."
+
+
+def _named(limit: str) -> str:
+    return f"{'' if limit == 'cwnd' else 'the '}{LIMIT_NAMES[limit]}"
 
 
 def _is_short(flow: Flow) -> bool:

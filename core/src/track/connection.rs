@@ -295,8 +295,7 @@ impl Connection {
             .copies
             .remember(segment, at.time_ns, syn_copied);
         if copy {
-            own.flow.totals.copies += 1;
-            own.flow.totals.payload_copies += i64::from(segment.payload_bytes > 0);
+            own.flow.totals.add_copy(segment);
         } else {
             own.flow.totals.packets += 1;
         }
@@ -641,9 +640,7 @@ impl Connection {
     /// Counts a segment of the other side of a firewall as a copy.
     #[cold]
     fn add_renumbered(&mut self, from: usize, segment: &Segment, at: At, rows: &mut Rows) {
-        let totals = &mut self.halves[from].flow.totals;
-        totals.copies += 1;
-        totals.payload_copies += i64::from(segment.payload_bytes > 0);
+        self.halves[from].flow.totals.add_copy(segment);
         if self.wants_events {
             let origin = self.renumbered.map_or(0, |origins| origins[from]);
             let observed = self.observed(from, segment, at, true);

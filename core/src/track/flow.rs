@@ -18,6 +18,7 @@ use super::sender::{Ack, Sender};
 use super::tap::Tap;
 use super::tap::observed::ObservedSegment;
 use super::tap::records::RttSample;
+use crate::decode::Segment;
 use sustained_rate::SustainedRate;
 
 /// Effect of a segment on a flow.
@@ -76,6 +77,9 @@ pub struct Totals {
     pub copies: i64,
     /// Those of `copies` with payload: the receiver can report one that it received.
     pub payload_copies: i64,
+    /// Those of `payload_copies` that may be retransmissions which the path delivered with the first packet: nothing but
+    /// their contents and times shows that they are copies.
+    pub alike: i64,
     /// Packets that the receiver reported as received twice (RFC 2883); they are not in `copies`.
     pub delivered_twice: i64,
 }
@@ -84,6 +88,17 @@ impl Totals {
     /// Returns the number of captured bytes that no acknowledgment covered yet, with those of a SYN and a FIN.
     fn unacknowledged_bytes(&self) -> i64 {
         (self.payload_bytes + 2 - self.acked_bytes).max(0)
+    }
+
+    /// Counts a copy. A sender gives each packet its own identification (RFC 6864 section 4.2), and after a timer its own
+    /// timestamp (RFC 7323 section 3.2).
+    pub fn add_copy(&mut self, segment: &Segment) {
+        let has_payload = segment.payload_bytes > 0;
+        let is_same = segment.identification.is_some_and(|id| id != 0)
+            || segment.options.timestamps.is_some();
+        self.copies += 1;
+        self.payload_copies += i64::from(has_payload);
+        self.alike += i64::from(has_payload && !is_same);
     }
 }
 

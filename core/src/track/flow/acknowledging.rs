@@ -307,7 +307,10 @@ impl Flow {
             totals.payload_copies -= count;
             totals.copies -= count;
             totals.packets += count;
-            totals.delivered_twice += count;
+            // A link that stalls delivers a packet and its retransmission together.
+            let alike = count.min(totals.alike);
+            totals.alike -= alike;
+            totals.delivered_twice += count - alike;
         }
     }
 
