@@ -217,6 +217,26 @@ def test_a_client_that_often_sends_on_asks_for_nothing(events, messages):
     assert not messages or (said.startswith(f"In {events} of 10 exchanges ") and not flow.remedy.where)
 
 
+def test_a_request_that_a_person_types_is_no_message():
+    # Each line of five requests goes by itself, and the answer comes within a millisecond of the last one.
+    lines, sent, answered = [HANDSHAKE], 1, 1
+    for pause in (0.5, 0.2, 0.9, 0.3, 0.7):
+        for _ in range(4):
+            lines += [
+                f"+{pause} > P. {sent}:{sent + 10}(10) ack {answered} win 502",
+                f"+.0005 < . {answered}:{answered}(0) ack {sent + 10} win 512",
+            ]
+            sent += 10
+        lines += [
+            f"+.0005 < P. {answered}:{answered + 300}(300) ack {sent} win 512",
+            f"+0 > . {sent}:{sent}(0) ack {answered + 300} win 502",
+        ]
+        answered += 300
+    flow = analysed("\n".join(lines)).flow(0)
+    assert shares(flow).sent_on == 0
+    assert screen.sentences(flow)[0].startswith("5 requests one after the other")
+
+
 @pytest.mark.parametrize(
     ("inside", "events", "messages"), [(False, 2, False), (False, 3, True), (True, 4, False), (True, 5, True)]
 )

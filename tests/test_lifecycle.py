@@ -979,6 +979,33 @@ def test_a_client_that_searches_peers_has_one_line(hosts, step, peers):
     assert line.startswith(f"{hosts} connections from {CLIENT.host} to ")
 
 
+@pytest.mark.parametrize(
+    ("networks", "ttl", "by_one"), [(15, "56", True), (14, "56", False), (15, "{}", False)]
+)
+def test_hosts_of_many_networks_are_not_all_equally_far_away(networks, ttl, by_one):
+    # Those of one network may be behind the same routers.
+    packets = [
+        packet
+        for one in range(1, networks + 1)
+        for packet in scenario(
+            f"{one} > S 0:0(0) win 64240\n+.5 < R. 0:0(0) ack 1 win 0 ttl {ttl.format(40 + one)}",
+            server=Address(f"{20 + one}.0.0.1", 80),
+        )
+    ]
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("All answers have one TTL (56)" in line) == by_one
+    assert "were refused." in line
+
+
+@pytest.mark.parametrize(("frames", "lacks"), [("", False), ("+1 > . 101:201(100) ack 1 win 502", True)])
+def test_a_syn_that_came_once_may_have_come_again_unseen(frames, lacks):
+    # Of the second connection, the capture lacks data that were acknowledged.
+    beside = f"{HANDSHAKE}{frames}" + ("\n+.02 < . 1:1(0) ack 201 win 500" if frames else "")
+    (line,) = failed("0 > S 0:0(0) win 64240", beside, 100, port=82)
+    assert ("the capture lacks packets of this connection, too" in line) == lacks
+    assert "the client gave up at once" in line
+
+
 TLS_HELLO = """
     +.001 > P. 1:301(300) ack 1 win 502
     +.020 < P. 1:1001(1000) ack 301 win 500

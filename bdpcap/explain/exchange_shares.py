@@ -37,6 +37,8 @@ __all__ = [
 _OUTER: Final = 3
 """One of so many parts of the exchanges, the quickest and the slowest, has no share in the parts of a typical time."""
 
+_AT_ONCE: Final = 0.1
+"""Share of a client's usual pause within which an answer comes at once; by chance, one in ten does."""
 _PAUSES: Final = 2
 """Fewest pauses within a request that show messages which wait for no answer."""
 
@@ -204,12 +206,15 @@ def sent_on(flow: Flow) -> pd.Series[bool]:
     """Return for each exchange of a flow's stream whether the client sent on for most of the time until its answer came.
 
     It paused in its request, each time for longer than a round trip, and so sent without an answer to what it had sent. A
-    message that needs no answer may come before a request, but hardly more.
+    message that needs no answer may come before a request, but hardly more. Where most answers come at once after such
+    pauses, they are to the last part, as of a request that a person types.
     """
     each = flow._requests
     waiting_ns = each["response_start_ns"] - each["request_end_ns"]
-    sent: pd.Series[bool] = (each["request_pauses"] >= _PAUSES) & (each["request_pause_ns"] > waiting_ns)
-    return sent
+    paused_ns, pauses = each["request_pause_ns"], each["request_pauses"]
+    sent: pd.Series[bool] = (pauses >= _PAUSES) & (paused_ns > waiting_ns)
+    at_once = sent & (waiting_ns * pauses < _AT_ONCE * paused_ns)
+    return sent & ~at_once if 2 * at_once.sum() > sent.sum() else sent
 
 
 def trip_ns(flow: Flow) -> int | None:

@@ -149,6 +149,13 @@ _GIVEN_UP_OR_OLDER: Final = (
     "No SYN was sent again: the client gave up at once, or this was the last of a series "
     "begun before the capture."
 )
+_GIVEN_UP_OR_LACKING: Final = (
+    "No SYN was sent again: the client gave up at once, or the capture lacks packets of this connection, too."
+)
+_ONE_DEVICE: Final = (
+    "All answers have one TTL ({}), whatever network was asked: one device on the way answers for these hosts, as a "
+    "firewall or a proxy does."
+)
 _NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
@@ -254,7 +261,13 @@ _REFUSED: Final = {
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 _SILENT_NEAR: Final = {"unclosed": _FORGOTTEN, "timeout": _UNANSWERED_NEAR}
 """Advice by kind, where the capture was taken next to the end that answered nothing."""
-_AT_CLIENT: Final = (_ADVICE["never answered"], _GIVEN_UP, _GIVEN_UP_OR_OLDER, _DROPPED)
+_AT_CLIENT: Final = (
+    _ADVICE["never answered"],
+    _GIVEN_UP,
+    _GIVEN_UP_OR_OLDER,
+    _GIVEN_UP_OR_LACKING,
+    _DROPPED,
+)
 """Advice on SYNs that were never answered, whatever their server: one client's have one cause."""
 _TALKING: Final = ("never answered", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
@@ -356,6 +369,8 @@ class _Around:
     last_ns: int
     others: Talks
     """Other connections of the hosts and ports."""
+    lacks_packets: bool
+    """Whether packets are known to be missing from the capture."""
     by_router: bool
     """Whether a router captured packets on both of its sides."""
     scanned: set[tuple[str, str]]
@@ -385,6 +400,7 @@ def _around(capture: Capture) -> _Around:
         first_ns=capture.info.first_ns or 0,
         last_ns=capture.info.last_ns or 0,
         others=others,
+        lacks_packets=bool(capture.info.missed_bytes or capture.info.capture_drops),
         by_router=on_router(capture),
         scanned={line.ends for line in tries if line.ends},
         searching={
@@ -436,6 +452,8 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
     """Return the advice on connections of one kind, as far as what is around them leaves it open."""
     if kind == "never answered" and around.by_router and not line.routed and not line.is_trace:
         return _DROPPED
+    if kind == "refused" and line.by_one_device:
+        return _ONE_DEVICE.format(*line.answer_ttls)
     if searched := _searched(line, kind, around):
         return searched
     if kind == "never answered":
@@ -483,8 +501,15 @@ def _without_answer(line: Line, around: _Around) -> str:
     if accepted:
         return _lost(line, around.others)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
-        return _GIVEN_UP if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER
+        return _never_repeated(line, around)
     return _silent_host(line, around.others)
+
+
+def _never_repeated(line: Line, around: _Around) -> str:
+    """Return the advice on SYNs that were not sent again in the time that the capture shows."""
+    if around.lacks_packets:
+        return _GIVEN_UP_OR_LACKING
+    return _GIVEN_UP if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER
 
 
 def _silent_host(line: Line, others: Talks) -> str:

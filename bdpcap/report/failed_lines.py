@@ -221,6 +221,10 @@ class Line:
     """Whether each SYN has at most the MSS as an option."""
     ttls: set[int] = field(default_factory=set)
     """TTLs of the clients."""
+    answer_ttls: set[int] = field(default_factory=set)
+    """TTLs of the servers' answers."""
+    networks: set[str] = field(default_factory=set)
+    """First bytes of the servers' IPv4 addresses of the Internet."""
     reached: bool = True
     """Whether the capture was taken next to the end of each connection that answered nothing."""
     routed: bool = False
@@ -271,6 +275,10 @@ class Line:
         )
         self.bare &= bool(rows["bare"].all())
         self.ttls |= set(rows["ttl"].unique().tolist())
+        self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
+        if len(self.networks) < MANY:
+            some = rows["server"].unique()[:MOST_STRANGERS]
+            self.networks |= {one.partition(".")[0] for one in some if "." in one and is_public(one)}
         self.reached &= bool(rows["reached"].all())
         self.routed |= bool(rows["routed"].any())
         lasted_ns, opening_ns = rows["end_ns"] - rows["start_ns"], rows["opening_ns"]
@@ -357,6 +365,11 @@ class Line:
     def is_one_port(self) -> bool:
         """Whether the clients tried one port of one server."""
         return len(self.servers) == len(self.ports) == 1
+
+    @property
+    def by_one_device(self) -> bool:
+        """Whether one device answered for hosts of many networks: such hosts are not all equally far away."""
+        return len(self.networks) >= MANY and len(self.answer_ttls) == 1
 
     @property
     def is_one_service(self) -> bool:

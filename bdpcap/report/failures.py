@@ -97,7 +97,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
-    ``bare`` is whether its SYN has at most the MSS as an option, and ``ttl`` is the client's TTL.
+    ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
+    ``answer_ttl`` the server's.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
@@ -160,6 +161,7 @@ def _table(
         "reset": life["ended"][rows] == "rst",
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
+        "answer_ttl": both["ttl"][1::2][rows],
         "routed": both["routed_copies"][::2][rows] > 0,
         "reached": (_silent(life, both)[rows] & np.stack([at_client, at_server], axis=1)).any(axis=1),
     }

@@ -74,12 +74,13 @@ def entries(groups: list[Group]) -> Entries:
     first = next((place for place, kind in enumerate(kinds) if kind is not FAREWELL), 0)
     for place, (group, kind) in enumerate(zip(told, kinds, strict=True)):
         asks = kind in MUTUAL
-        if asks and group.flow.stream in asked:
+        streams = set(group.flows["stream"])
+        if asks and streams <= asked:
             # A quiet stream has the bytes of both directions.
-            if any(one.flow.stream == group.flow.stream for one in quiet):
+            if any(streams & set(one.flows["stream"]) for one in quiet):
                 quiet.append(group)
             continue
-        asked |= {group.flow.stream} if asks else set()
+        asked |= streams if asks else set()
         slight = place > first and kind is not STOPPED and _is_slight(group.flow, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)

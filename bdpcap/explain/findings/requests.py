@@ -45,8 +45,8 @@ EVENTS: Final = (
 
 _REMEDY: Final = {
     "server": "See in the server's own log whether it worked at these times{poll}.",
-    "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
-    "(pipelining, HTTP/2), or bring the server nearer.",
+    "network": "Make fewer round trips: ask for more at once, send requests without waiting (pipelining, HTTP/2), or "
+    "bring the server nearer.",
     "client": "Look at what the client does between a response and its next request.",
 }
 """Advice by the side that took most of the time."""
