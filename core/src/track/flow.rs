@@ -77,8 +77,8 @@ pub struct Totals {
     pub copies: i64,
     /// Those of `copies` with payload: the receiver can report one that it received.
     pub payload_copies: i64,
-    /// Those of `payload_copies` that may be retransmissions which the path delivered with the first packet: nothing but
-    /// their contents and times shows that they are copies.
+    /// Those of `payload_copies` that only their contents and times show. They may be retransmissions that the path
+    /// delivered with the first packets.
     pub alike: i64,
     /// Packets that the receiver reported as received twice (RFC 2883); they are not in `copies`.
     pub delivered_twice: i64,
