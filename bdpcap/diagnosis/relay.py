@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.gateways import gateway
 from bdpcap.explain.once import once
 from bdpcap.explain.sharing import met
-from bdpcap.words.endpoints import host, is_public
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -29,15 +30,17 @@ def relayed(flow: Flow) -> Finding | None:
 
     The wait may be for the path behind it, which the capture does not show.
     """
-    if flow.summary["limit"] != "app" or not is_public(host(flow.sender)):
+    passing = gateway(flow)
+    if flow.summary["limit"] != "app" or passing is None or passing.address != host(flow.sender):
         return None
     return found(flow).of(Code.PROXY)
 
 
 def place(flow: Flow) -> str:
     """Return the NAT or proxy, by the host that it is next to."""
-    far, near = host(flow.sender), host(flow.receiver)
-    return f"the NAT or proxy next to {near if is_public(far) else far}"
+    passing, (far, near) = gateway(flow), (host(flow.sender), host(flow.receiver))
+    own = near if passing is None or passing.address == far else far
+    return f"the NAT or proxy next to {own}"
 
 
 @once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from bdpcap.words.endpoints import host, is_public
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
 
-__all__ = ["REMEDY", "Gateway", "gateway"]
+__all__ = ["REMEDY", "Gateway", "gateway", "stand_ins"]
 
 REMEDY: Final = (
     "Capture there, on its interface to the network: only there is the path seen. A virtual machine's NAT is the machine "
@@ -27,6 +28,12 @@ _NEAR_NS: Final = 1_000_000
 """Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
 
 
+_BY_RADIO_NS: Final = 5_000_000
+"""Round trip to the next device over Wi-Fi without a queue; a choice."""
+_NETWORKS: Final = 3
+"""Networks of the Internet, by the first byte of addresses, of which a host next to none has near neighbours; a choice."""
+
+
 class Gateway(NamedTuple):
     """A NAT or proxy that ends TCP in place of a far host."""
 
@@ -35,23 +42,23 @@ class Gateway(NamedTuple):
     ttl: int
     rtt_ns: int
     """Least round trip of data to the gateway."""
-    own_syn: bool
-    """Whether a SYN of this connection shows it; else one of another connection of the same near host does."""
+    sign: str
+    """What shows it beside TTLs and round trip, in words."""
 
 
 @once
 def gateway(flow: Flow) -> Gateway | None:
-    """Return the NAT or proxy that ends the TCP of a flow's public end near its private one; None without its signs.
+    """Return the NAT or proxy that ends the TCP of a flow's far end near its private one; None without its signs.
 
-    The packets of both ends passed no router, and the windows are not scaled. The private end's data take less than a
-    millisecond there and back. Without the SYNs in the capture, the scale is unknown. Then other connections of the
+    The packets of both ends passed no router, and the private end's data take little time there and back.
+    Besides, the far end has the SYN of a virtual machine's NAT. Or it is public, and the windows are not scaled, or hosts
+    of several networks are as near. Without the SYNs in the capture, the scale is unknown. Then other connections of the
     private host show it: its packets to public hosts go through one gateway, which has one TTL.
     """
-    far, near = flow.sender, flow.receiver
-    if is_public(host(near)):
-        far, near = near, far
-    if not is_public(host(far)) or is_public(host(near)):
+    ends_of = _ends(flow)
+    if ends_of is None:
         return None
+    far, near = ends_of
     ends = {
         flow.sender: flow._counts,
         flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
@@ -59,27 +66,65 @@ def gateway(flow: Flow) -> Gateway | None:
     rtt_ns, ttl = ends[near]["rtt_min_ns"], ends[far]["ttl"]
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     # Equal time stamps show no round trip.
-    is_near = rtt_ns is not None and 0 < rtt_ns < _NEAR_NS
-    if not initial or not is_near:
+    if not initial or rtt_ns is None or not 0 < rtt_ns < _BY_RADIO_NS:
         return None
-    own_syn = flow.summary["window_scale_source"] == UNSCALED
-    shown = own_syn or (not flow._counts["handshake"] and (host(near), int(ttl)) in _shown(flow.capture))
-    return Gateway(host(far), int(ttl), int(rtt_ns), own_syn) if shown else None
+    sign = _sign(flow, host(near), int(ttl), int(rtt_ns))
+    return Gateway(host(far), int(ttl), int(rtt_ns), sign) if sign else None
+
+
+def stand_ins(capture: Capture) -> set[tuple[str, int]]:
+    """Return the private hosts next to which one device answers for public hosts, each with the TTL of its packets."""
+    return {key for key, networks in _shown(capture)[1].items() if len(networks) >= _NETWORKS}
+
+
+def _ends(flow: Flow) -> tuple[str, str] | None:
+    """Return the far end, which is public or has the SYN of a virtual machine's NAT, and the private one; None for others."""
+    for side, far, near in (("sender", flow.sender, flow.receiver), ("receiver", flow.receiver, flow.sender)):
+        if not is_public(host(near)) and (is_public(host(far)) or _is_virtual(flow, side)):
+            return far, near
+    return None
+
+
+def _is_virtual(flow: Flow, side: str) -> bool:
+    """Return whether an end's SYN is likely that of a virtual machine's NAT."""
+    summary = flow.summary
+    return bool(summary[f"{side}_system"] == "virtual-nat" and summary[f"{side}_system_certainty"] != "possible")
+
+
+def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
+    """Return what shows that one device answers near a private host, with packets of such a TTL; empty if nothing does."""
+    if (near, ttl) in stand_ins(flow.capture):
+        return "public hosts of several networks that are as near"
+    if rtt_ns >= _NEAR_NS:
+        return ""
+    if flow.summary["window_scale_source"] == UNSCALED:
+        return "a SYN without window scale"
+    if not flow._counts["handshake"] and (near, ttl) in _shown(flow.capture)[0]:
+        return "a SYN without window scale of another connection of the same host"
+    return ""
 
 
 @once
-def _shown(capture: Capture) -> frozenset[tuple[str, int]]:
-    """Return the private hosts whose SYNs show a NAT or proxy, each with the TTL of the far end's packets."""
+def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], dict[tuple[str, int], set[str]]]:
+    """Return the private hosts whose SYNs show a NAT or proxy, each with the TTL of the far end's packets.
+
+    Then the first bytes of the IPv4 addresses of all public hosts that are near a private one, by host and TTL.
+    """
     columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "window_scale_source")
     ttl = columns["ttl"].reshape(-1, 2)
     # A missing round trip is negative.
-    near = ((columns["rtt_min_ns"] > 0) & (columns["rtt_min_ns"] < _NEAR_NS)).reshape(-1, 2)
+    rtt_ns = columns["rtt_min_ns"].reshape(-1, 2)
+    near = (rtt_ns > 0) & (rtt_ns < _BY_RADIO_NS)
     unscaled = (columns["window_scale_source"].reshape(-1, 2) == DECLINED).all(axis=1)
-    streams = np.flatnonzero(near.any(axis=1) & unscaled & np.isin(ttl, INITIAL_TTLS).all(axis=1))
+    streams = np.flatnonzero(near.any(axis=1) & np.isin(ttl, INITIAL_TTLS).all(axis=1))
     names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
-    return frozenset(
-        (host(ends[own]), int(ttl[stream, 1 - own]))
-        for ends, stream in zip(names.tolist(), streams.tolist(), strict=True)
-        for own in (0, 1)
-        if near[stream, own] and not is_public(host(ends[own])) and is_public(host(ends[1 - own]))
-    )
+    hosts: set[tuple[str, int]] = set()
+    networks: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+    for ends, stream in zip(names.tolist(), streams.tolist(), strict=True):
+        for own in (0, 1):
+            one, other = host(ends[own]), host(ends[1 - own])
+            if near[stream, own] and not is_public(one) and is_public(other):
+                key = (one, int(ttl[stream, 1 - own]))
+                hosts |= {key} if unscaled[stream] and rtt_ns[stream, own] < _NEAR_NS else set()
+                networks[key] |= {other.partition(".")[0]} if "." in other else set()
+    return frozenset(hosts), networks

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap._core import NULL
+from bdpcap.explain import gateways
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks, tls
@@ -155,6 +156,9 @@ _GIVEN_UP_OR_LACKING: Final = (
 _ONE_DEVICE: Final = (
     "All answers have one TTL ({}), whatever network was asked: one device on the way answers for these hosts, as a "
     "firewall or a proxy does."
+)
+_TAKEN: Final = (
+    "A NAT or proxy next to {} acknowledged the hello in that host's place: see there whether it reached the host."
 )
 _NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
@@ -383,6 +387,8 @@ class _Around:
     """Clients that nobody answers."""
     probed: set[str]
     """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
+    stand_ins: set[tuple[str, int]]
+    """Clients next to which one device answers for public hosts, each with the TTL of its packets."""
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
 
@@ -407,6 +413,7 @@ def _around(capture: Capture) -> _Around:
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
         },
         sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
+        stand_ins=gateways.stand_ins(capture),
         by_icmp={
             (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
             for one in capture._contents.refusals
@@ -462,6 +469,10 @@ def _advice(line: Line, kind: str, around: _Around) -> str:
         return _refused(line, around)
     if kind == LATE:
         return _late(line, around.others)
+    if kind == TLS_UNANSWERED and not around.stand_ins.isdisjoint(
+        (line.clients.one, ttl) for ttl in line.answer_ttls
+    ):
+        return _TAKEN.format(line.clients.one)
     return _opened(line, kind, around.others)
 
 

@@ -33,6 +33,8 @@ TIMER_NS: Final = 1_000_000_000
 SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 
+_OTHERS: Final = 20
+"""Most other connections whose acknowledgments are looked for; a choice."""
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
 _DROPPED: Final = (
     "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
@@ -148,7 +150,19 @@ def _sent_others(flow: Flow, quiet: Silence) -> bool:
     udp = flow.capture.datagrams
     came = udp["start_ns"].between(quiet.since_ns, end_ns) | udp["end_ns"].between(quiet.since_ns, end_ns)
     senders = [*streams.endpoints(np.flatnonzero(within)), *udp.loc[came, "sender"]]
-    return host(flow.receiver) in map(host, senders)
+    return host(flow.receiver) in map(host, senders) or _acknowledged_others(flow, quiet.since_ns, end_ns)
+
+
+def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
+    """Return whether the receiver's host acknowledged data of other connections in a silence; few are looked at."""
+    flows = flow.capture.flows
+    beside = flows[(flows["stream"] != flow.stream) & (flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)]
+    to_host = beside[beside["receiver"].map(host) == host(flow.receiver)].nlargest(_OTHERS, "payload_bytes")
+    each = (flow.capture.flow(*one).rtts for one in zip(to_host["stream"], to_host["sender"], strict=True))
+    return any(
+        ((rtts["start_ns"] > since_ns) & (rtts["end_ns"] < end_ns) & (rtts["acked_bytes"] > 0)).any()
+        for rtts in each
+    )
 
 
 def _tries(flow: Flow, quiet: Silence) -> str:

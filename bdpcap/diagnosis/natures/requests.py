@@ -126,9 +126,14 @@ def _by_server(flow: Flow, shares: Shares) -> str:
 
 def _began(flow: Flow, server_ns: int) -> str:
     """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    each = followed(flow, flow._requests)
-    began_ns = (each["response_start_ns"] - each["request_end_ns"]).median()
+    began_ns = _began_ns(flow)
     return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
+
+
+def _began_ns(flow: Flow) -> float:
+    """Return the usual time from a request to the first byte of its answer."""
+    each = followed(flow, flow._requests)
+    return float((each["response_start_ns"] - each["request_end_ns"]).median())
 
 
 def _longest(flow: Flow, shares: Shares) -> str:
@@ -226,10 +231,16 @@ def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | Non
 
     Where nobody waited long for an answer, there is nothing to ask.
     """
+    if not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender"):
+        return None
+    began_ns = _began_ns(flow)
+    if 2 * began_ns < shares.typical.server_ns:
+        return "", (
+            f"Nothing to mend at this end: answers began after {units.duration(began_ns)}, and {server} sent the rest at "
+            "its own pace."
+        )
     if shares.relayed:
         return relay.place(flow), requests.advice(shares, "server")
-    if is_ours(flow, "receiver" if flow.is_from_client else "sender"):
-        return None
     if quick := nobody_waited(flow, server):
         return "", quick
     return (

@@ -8,6 +8,7 @@ from bdpcap.explain import gateways, remedies
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
+from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -115,15 +116,15 @@ def _proxy(flow: Flow) -> Finding | None:
     found = gateways.gateway(flow)
     if found is None:
         return None
+    path = "Internet path" if is_public(found.address) else "path to it"
     return Finding(
         code=Code.PROXY,
         sentence=f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took "
-        f"{units.duration(found.rtt_ns)} to it and back: not the Internet path.",
+        f"{units.duration(found.rtt_ns)} to it and back: not the {path}.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy=gateways.REMEDY,
-        evidence="TTL of both ends, round trip of data, and a SYN without window scale"
-        f"{'' if found.own_syn else ' of another connection of the same host'}",
+        evidence=f"TTL of both ends, round trip of data, and {found.sign}",
         values={"rtt_ns": found.rtt_ns, "ttl": found.ttl},
         source="RFC 791 section 3.2; RFC 3135 section 2",
     )
