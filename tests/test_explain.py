@@ -292,6 +292,21 @@ def test_a_server_on_the_internet_is_no_proxy(other):
     assert Code.PROXY not in codes(shown(through_proxy(**other)))
 
 
+@pytest.mark.parametrize(("networks", "answer", "held"), [(3, 0.002, True), (2, 0.002, False), (3, 0.02, False)])
+def test_hosts_of_several_networks_next_to_a_private_one_are_a_proxy(networks, answer, held):
+    # Their windows are scaled, and their packets passed no router.
+    packets = [
+        packet
+        for one in range(networks)
+        for packet in through_proxy(
+            server=f"{20 + one}.0.0.1", port=40_000 + one, option=",wscale 7", answer=answer
+        )
+    ]
+    found = codes(shown(packets))
+    assert (Code.PROXY in found) == held
+    assert not held or "several networks" in found[Code.PROXY].evidence
+
+
 @pytest.mark.parametrize(
     ("own", "other", "held"),
     [

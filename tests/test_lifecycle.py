@@ -1054,6 +1054,27 @@ def test_a_fatal_alert_in_clear_text_ends_a_tls_handshake(level, description, to
     assert connections.in_vain(capture) == (told is not None)
 
 
+@pytest.mark.parametrize(("networks", "taken"), [(3, True), (2, False)])
+def test_a_proxy_that_takes_a_hello_is_not_the_host(networks, taken):
+    # Hosts of so many networks acknowledge within a millisecond, and their packets pass no router.
+    others = "+.001 > P. 1:518(517) ack 1 win 502\n+.0005 < . 1:1(0) ack 518 win 500\n"
+    packets = []
+    for one in range(networks):
+        end = "+10 > F. 518:518(0) ack 1 win 502" if not one else "+.1 < P. 1:1001(1000) ack 518 win 500"
+        frames = scenario(
+            HANDSHAKE + others + end,
+            client=Address("192.168.1.9", 50_000 + one),
+            server=Address(f"{20 + one}.0.0.1", 443),
+        )
+        hello = b"\x16\x03\x01\x02\x00\x01"
+        frames[3] = replace(frames[3], data=frames[3].data[:54] + hello + frames[3].data[60:])
+        packets += frames
+    packets.sort(key=lambda packet: packet.time_ns)
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    (line,) = [one for one in said if "TLS hello" in one]
+    assert ("A NAT or proxy next to 192.168.1.9 acknowledged the hello" in line) == taken
+
+
 HELLO = "+.001 > P. 1:518(517) ack 1 win 502\n"
 TAKEN = f"{HELLO}+.005 < . 1:1(0) ack 518 win 500\n"
 

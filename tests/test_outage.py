@@ -364,8 +364,15 @@ def test_an_outage_on_one_machine_has_no_path():
     assert flow.remedy.words.startswith("No path lies between the ends")
 
 
-@pytest.mark.parametrize(("heard", "said"), [(True, "what drops this connection alone"), (False, "was gone")])
-def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        ("opened", "what drops this connection alone"),
+        ("acknowledged", "what drops this connection alone"),
+        ("", "was gone"),
+    ],
+)
+def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(beside, said):
     lost = scenario(f"""{HANDSHAKE}
     +.001 > P. 1:101(100) ack 1 win 502
     +.200 > P. 1:101(100) ack 1 win 502
@@ -374,16 +381,20 @@ def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
     +2.40 > P. 1:101(100) ack 1 win 502
     +4.80 > P. 1:101(100) ack 1 win 502
     """)
-    # The other connection is opened and ends within that time.
-    other = scenario(
-        """
-    1.000 > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
-    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
-    +0    > R. 1:1(0) ack 1 win 0
+    # The other connection is opened and ends within that time, or its data are acknowledged then.
+    others = {
+        "opened": f"1{HANDSHAKE.strip().removeprefix('0')}\n+0 > R. 1:1(0) ack 1 win 0",
+        "acknowledged": f"""{HANDSHAKE}
+    2 > P. 1:101(100) ack 1 win 502
+    +.020 < . 1:1(0) ack 101 win 500
+    +.5 > P. 101:201(100) ack 1 win 502
+    +.020 < . 1:1(0) ack 201 win 500
+    +9 > P. 201:301(100) ack 1 win 502
+    +.020 < . 1:1(0) ack 301 win 500
     """,
-        client=Address("192.0.2.1", 40001),
-    )
-    packets = sorted([*lost, *(other if heard else [])], key=lambda packet: packet.time_ns)
+    }
+    other = scenario(others[beside], client=Address("192.0.2.1", 40001)) if beside else []
+    packets = sorted([*lost, *other], key=lambda packet: packet.time_ns)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
     assert natures.nature(flow) is natures.OUTAGE
     assert said in flow.remedy.words

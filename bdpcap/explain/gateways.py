@@ -86,9 +86,10 @@ def _ends(flow: Flow) -> tuple[str, str] | None:
 
 
 def _is_virtual(flow: Flow, side: str) -> bool:
-    """Return whether an end's SYN is likely that of a virtual machine's NAT."""
+    """Return whether an end in another network has a SYN that is likely of a virtual machine's NAT."""
     summary = flow.summary
-    return bool(summary[f"{side}_system"] == "virtual-nat" and summary[f"{side}_system_certainty"] != "possible")
+    networks = {host(str(summary[one])).rpartition(".")[0] for one in ("sender", "receiver")}
+    return len(networks) > 1 and bool(summary[f"{side}_system"] == "virtual-nat" and summary[f"{side}_system_certainty"] != "possible")
 
 
 def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:

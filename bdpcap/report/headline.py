@@ -23,6 +23,7 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.diagnosis.natures.outage import reached_others
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings.path_mtu import too_big
@@ -307,7 +308,9 @@ def _hold(flow: Flow, held_ns: float) -> str:
     again = int(summary["retransmits"])
     if not flow._counts["acked_bytes"] and again:
         times = units.number(again, "time")
-        return f"sent its data {times} again, and no acknowledgment came: the path or its far end was gone"
+        alone = reached_others(flow, int(summary["start_ns"]), int(summary["end_ns"]))
+        why = "see what drops this connection alone" if alone else "the path or its far end was gone"
+        return f"sent its data {times} again, and no acknowledgment came: {why}"
     tries = f", with {units.number(again, 'retransmission')}" if again else ""
     return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["LOSSES", "NATURE", "shown", "stalled"]
+__all__ = ["LOSSES", "NATURE", "reached_others", "shown", "stalled"]
 
 OUTAGE_NS: Final = silence.TWO_TIMERS_NS
 """Least stall that is the news of a flow."""
@@ -140,17 +140,25 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
 
 
 def _sent_others(flow: Flow, quiet: Silence) -> bool:
-    """Return whether packets of the receiver's host came in a silence: by UDP, or in a connection that it spans."""
+    """Return whether other packets of the receiver's host came in a silence."""
     if quiet.since_ns is None:
         return False
-    streams, info = flow.capture._contents.streams, flow.capture.info
-    end_ns = (quiet.to_end and info.last_ns) or quiet.since_ns + quiet.waited_ns
+    end_ns = (quiet.to_end and flow.capture.info.last_ns) or quiet.since_ns + quiet.waited_ns
+    return reached_others(flow, quiet.since_ns, end_ns)
+
+
+def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
+    """Return whether other packets of the receiver's host came between two times.
+
+    They came by UDP, in a connection within that time, or as acknowledgments in another connection.
+    """
+    streams = flow.capture._contents.streams
     rows = streams.directions("start_ns", "end_ns", "packets")
-    within = (rows["start_ns"] > quiet.since_ns) & (rows["end_ns"] < end_ns) & (rows["packets"] > 0)
+    within = (rows["start_ns"] > since_ns) & (rows["end_ns"] < end_ns) & (rows["packets"] > 0)
     udp = flow.capture.datagrams
-    came = udp["start_ns"].between(quiet.since_ns, end_ns) | udp["end_ns"].between(quiet.since_ns, end_ns)
+    came = udp["start_ns"].between(since_ns, end_ns) | udp["end_ns"].between(since_ns, end_ns)
     senders = [*streams.endpoints(np.flatnonzero(within)), *udp.loc[came, "sender"]]
-    return host(flow.receiver) in map(host, senders) or _acknowledged_others(flow, quiet.since_ns, end_ns)
+    return host(flow.receiver) in map(host, senders) or _acknowledged_others(flow, since_ns, end_ns)
 
 
 def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
