@@ -723,7 +723,7 @@ def test_data_that_come_once_an_end_has_closed_are_lost(before, late, reset, los
     left = f"+.01 > F. 101:101(0) ack {first} win 502\n+.01 < . {first}:{first}(0) ack 102 win 502"
     came = f"+.1 < {'F' if closes else ''}P. {first}:{first + late}({late}) ack 102 win 502\n+.01 {reset}"
     capture = analyzed(HANDSHAKE + f"{asked}\n{before}\n{left}\n{came}")
-    said = "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before data came"
+    said = "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before all data came"
     assert [line.startswith(said) for line in connections.sentences(capture)] == ([True] if lost else [])
     assert connections.failed(capture) == 0
 
@@ -743,7 +743,7 @@ def test_a_request_to_a_server_that_had_closed_is_lost(before, first, late, lost
     closed = f"+5 < F. 1:1(0) ack {first} win 500\n+.02 > . {first}:{first}(0) ack 2 win 502"
     asked = f"+9 > P. {first}:{first + late}({late}) ack 2 win 502\n+.02 < R 2:2(0) win 0"
     said = " ".join(connections.sentences(analyzed(HANDSHAKE + f"{before}\n{closed}\n{asked}")))
-    told = f"closed by the server before data came, which a reset answered ({late} bytes unacknowledged)"
+    told = f"closed by the server before all data came, which a reset answered ({late} bytes unacknowledged)"
     assert (told in said) == ("A client that drops idle connections sooner" in said) == lost
 
 
@@ -753,7 +753,7 @@ def test_a_server_that_closes_a_new_connection_turns_its_client_away(written_aft
     closed = "+.02 < P. 1:125(124) ack 1 win 500\n+0 < F. 125:125(0) ack 1 win 500\n+.02 > . 1:1(0) ack 126 win 502"
     asked = f"+{written_after_s} > P. 1:601(600) ack 126 win 502\n+.02 < R 126:126(0) win 0"
     said = " ".join(connections.sentences(analyzed(HANDSHAKE + f"{closed}\n{asked}")))
-    assert "closed by the server before data came" in said
+    assert "closed by the server before all data came" in said
     assert ("A client that drops idle connections sooner" in said) == idle
     assert ("it closed soon after the opening" in said) != idle
 

@@ -186,8 +186,8 @@ _ALSO_RESET: Final = (
     "Nothing to mend, unless a program waited."
 )
 _UNREAD_ANSWER: Final = (
-    "The client's program did not wait for the answer and never got it: let it read until the server closes, "
-    "unless it needs no answer."
+    "The client's program did not wait for the whole answer: let it read until the server closes, unless it needs "
+    "no answer."
 )
 _UNREAD_REQUEST: Final = (
     "The server's program never got these data, and the client must send them over a new connection. "

@@ -343,7 +343,7 @@ class Line:
             ON_THE_WAY: "reset by a device on the way",
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
-            TOO_LATE: f"closed{self._side()} before data came, which a reset answered ({left})",
+            TOO_LATE: f"closed{self._side()} before all data came, which a reset answered ({left})",
             "unclosed": f"closed, and no FIN was answered ({units.number(self.unanswered_fins, 'FIN')})",
             "unused": f"reset{self._side()} before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",
