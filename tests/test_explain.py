@@ -292,7 +292,9 @@ def test_a_server_on_the_internet_is_no_proxy(other):
     assert Code.PROXY not in codes(shown(through_proxy(**other)))
 
 
-@pytest.mark.parametrize(("networks", "answer", "held"), [(3, 0.002, True), (2, 0.002, False), (3, 0.02, False)])
+@pytest.mark.parametrize(
+    ("networks", "answer", "held"), [(3, 0.002, True), (2, 0.002, False), (3, 0.02, False)]
+)
 def test_hosts_of_several_networks_next_to_a_private_one_are_a_proxy(networks, answer, held):
     # Their windows are scaled, and their packets passed no router.
     packets = [

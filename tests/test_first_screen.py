@@ -276,7 +276,8 @@ def test_requests_of_two_streams_are_one_entry():
     def asks(size, answer):
         return "".join(
             f"+.001 > P. {1 + size * n}:{1 + size * (n + 1)}({size}) ack {1 + answer * n} win 502\n"
-            f"+{0.4 + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) ack {1 + size * (n + 1)} win 500\n"
+            f"+{0.4 + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
+            f"ack {1 + size * (n + 1)} win 500\n"
             for n in range(12)
         )
 
@@ -794,12 +795,15 @@ def test_a_server_that_goes_on_at_its_own_pace_let_nobody_wait():
 def test_a_server_that_sends_an_answer_slowly_was_asked():
     # One request, and an answer of 60 pieces; each is written 300 ms after the one before.
     pieces = "".join(
-        f"+.3 < P. {1 + 700 * n}:{701 + 700 * n}(700) ack 101 win 512\n+.0001 > . 101:101(0) ack {701 + 700 * n} win 502\n"
+        f"+.3 < P. {1 + 700 * n}:{701 + 700 * n}(700) ack 101 win 512\n"
+        f"+.0001 > . 101:101(0) ack {701 + 700 * n} win 502\n"
         for n in range(60)
     )
     request = "+.05 > P. 1:101(100) ack 1 win 502\n+1.5 < . 1:1(0) ack 101 win 512\n"
     ends = {"client": Address("192.168.1.9", 40_000), "server": Address("8.8.8.8", 443)}
-    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE + request + pieces, **ends)))).flow(0, "8.8.8.8:443")
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE + request + pieces, **ends)))).flow(
+        0, "8.8.8.8:443"
+    )
     assert flow.summary["limit"] == "app"
     assert "nobody had asked" not in flow.remedy.words
 

@@ -723,7 +723,9 @@ def test_data_that_come_once_an_end_has_closed_are_lost(before, late, reset, los
     left = f"+.01 > F. 101:101(0) ack {first} win 502\n+.01 < . {first}:{first}(0) ack 102 win 502"
     came = f"+.1 < {'F' if closes else ''}P. {first}:{first + late}({late}) ack 102 win 502\n+.01 {reset}"
     capture = analyzed(HANDSHAKE + f"{asked}\n{before}\n{left}\n{came}")
-    said = "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before all data came"
+    said = (
+        "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before all data came"
+    )
     assert [line.startswith(said) for line in connections.sentences(capture)] == ([True] if lost else [])
     assert connections.failed(capture) == 0
 

@@ -31,7 +31,7 @@ _NEAR_NS: Final = 1_000_000
 _BY_RADIO_NS: Final = 5_000_000
 """Round trip to the next device over Wi-Fi without a queue; a choice."""
 _NETWORKS: Final = 3
-"""Networks of the Internet, by the first byte of addresses, of which a host next to none has near neighbours; a choice."""
+"""Fewest networks of the Internet, by the first byte of addresses, that are near no host at once; a choice."""
 
 
 class Gateway(NamedTuple):
@@ -43,7 +43,7 @@ class Gateway(NamedTuple):
     rtt_ns: int
     """Least round trip of data to the gateway."""
     sign: str
-    """What shows it beside TTLs and round trip, in words."""
+    """What else than TTLs and round trip shows it, in words."""
 
 
 @once
@@ -78,8 +78,9 @@ def stand_ins(capture: Capture) -> set[tuple[str, int]]:
 
 
 def _ends(flow: Flow) -> tuple[str, str] | None:
-    """Return the far end, which is public or has the SYN of a virtual machine's NAT, and the private one; None for others."""
-    for side, far, near in (("sender", flow.sender, flow.receiver), ("receiver", flow.receiver, flow.sender)):
+    """Return the far end, which is public or has the SYN of a virtual machine's NAT, and the private one; else None."""
+    both = {"sender": (flow.sender, flow.receiver), "receiver": (flow.receiver, flow.sender)}
+    for side, (far, near) in both.items():
         if not is_public(host(near)) and (is_public(host(far)) or _is_virtual(flow, side)):
             return far, near
     return None
@@ -89,11 +90,12 @@ def _is_virtual(flow: Flow, side: str) -> bool:
     """Return whether an end in another network has a SYN that is likely of a virtual machine's NAT."""
     summary = flow.summary
     networks = {host(str(summary[one])).rpartition(".")[0] for one in ("sender", "receiver")}
-    return len(networks) > 1 and bool(summary[f"{side}_system"] == "virtual-nat" and summary[f"{side}_system_certainty"] != "possible")
+    likely = summary[f"{side}_system"] == "virtual-nat" and summary[f"{side}_system_certainty"] != "possible"
+    return bool(len(networks) > 1 and likely)
 
 
 def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
-    """Return what shows that one device answers near a private host, with packets of such a TTL; empty if nothing does."""
+    """Return what shows that a device answers near a private host, with packets of such a TTL; empty if nothing does."""
     if (near, ttl) in stand_ins(flow.capture):
         return "public hosts of several networks that are as near"
     if rtt_ns >= _NEAR_NS:

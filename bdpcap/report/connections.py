@@ -2,286 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from bdpcap._core import NULL
-from bdpcap.explain import gateways
 from bdpcap.explain.once import once
-from bdpcap.explain.place import on_router
-from bdpcap.report import talks, tls
-from bdpcap.report.failed_lines import FAILED, MANY, NAMED, REPEATED_NS, WITHOUT_DATA, lines
-from bdpcap.report.failures import (
-    DONE,
-    FIRST_TIMEOUT_NS,
-    LATE,
-    ON_THE_WAY,
-    REPEATED,
-    TLS_FAILED,
-    TLS_UNANSWERED,
-    TOO_LATE,
-)
-from bdpcap.words import units
-from bdpcap.words.endpoints import is_loopback, is_public
+from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice
+from bdpcap.report.failed_around import around
+from bdpcap.report.failed_lines import FAILED, lines
+from bdpcap.report.failures import DONE, LATE, ON_THE_WAY, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from bdpcap.capture import Capture
     from bdpcap.report.failed_lines import Line
-    from bdpcap.report.talks import Talks
 
 __all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences", "title"]
-
-_AT_ONCE: Final = (
-    "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
-)
-_ADVICE: Final = {
-    "never answered": "Check the route and the firewalls: a host without that service would have refused.",
-    "refused": "Start the service, or check the address and the port.",
-    "challenged": "The server, or a NAT or balancer before it, missed its end: see why, and use other client ports.",
-    "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
-    "end so.",
-    "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
-    TLS_UNANSWERED: "The host acknowledged the hello, and its program sent nothing: see whether that hung, or speaks "
-    "another protocol on this port.",
-    "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
-    "unread": "Its program had stopped reading: see in its log why, and why it ended.",
-    ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "
-    "So a firewall, a filter or a proxy made them: see its rules.",
-    "cut off": "Ask the end that reset it: its log says why.",
-    "unanswered": "See why the service reset it: its log, or a proxy before it. Either may forget an idle connection.",
-    TOO_LATE: "No program got these data. An end that still needs some must read until the other has closed.",
-    "unclosed": "The other end was gone, or a NAT or firewall had forgotten the idle connection: nothing to mend, unless "
-    "a program needed it. Then keep-alives hold it.",
-    "unused": _AT_ONCE,
-}
-"""Advice by the kind of failure; `_advice` has better where the capture shows more."""
-
-_FILTERED: Final = (
-    "Both hosts exchanged packets at that time, so the route works: "
-    "a filter, or the server itself, drops these."
-)
-_TOO_SOON: Final = (
-    "Both hosts exchanged packets at that time, so the route works. The capture ends too soon to tell whether the SYN "
-    "was lost, or a filter drops it."
-)
-_UP: Final = (
-    "Both hosts exchanged packets at another time, so that host was up: "
-    "look for a filter on it, or before it, that drops these."
-)
-_LOST: Final = (
-    "The port answered other connections: SYNs or answers were lost, or a limit or a full queue dropped them."
-)
-_LOST_ONCE: Final = (
-    "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
-)
-_KEYED: Final = (
-    "The port opened other connections meanwhile, so this is no loss by chance. "
-    "Something drops these: a balancer with a dead server, the state of a NAT or firewall, "
-    "or a limit for each client."
-)
-_TRACE: Final = (
-    "Their TTLs run from 1 to {}: a path trace by TCP, as tcptraceroute makes it, whose SYNs were to expire "
-    "on the way. Nothing to mend."
-)
-_SCAN: Final = (
-    "The client tried many ports of one host, as a port scan does: "
-    "nothing to mend, unless nobody wanted the scan."
-)
-_PEERS: Final = (
-    "The client tried many ports of many hosts, as file sharing and scans do. "
-    "Peers of file sharing are often gone: nothing to mend, unless it reaches nobody."
-)
-_SWEEP: Final = (
-    "The client tried many hosts and sent data to none: it looked for hosts with that service, as scans do. "
-    "Nothing to mend, unless it should reach one of them."
-)
-_PROBE: Final = (
-    "Probably probes of scanners: nothing to mend, unless a client was to have that service; then start it."
-)
-_BARE_PROBE: Final = (
-    "Their SYNs have no options but the MSS, as those of scanners: nothing to mend, unless the port should be closed to "
-    "strangers."
-)
-_PROBED: Final = (
-    "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
-)
-_RACED: Final = (
-    "Nothing to mend: a connection to this port over the other IP version was just opening. "
-    "Programs that try both keep the first one (RFC 8305)."
-)
-_FELL_BACK: Final = (
-    "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
-    "The service may listen on that version alone."
-)
-_DROPPED: Final = (
-    "These SYNs entered the router that captured them and never left it: "
-    "it dropped them, as its filter may do."
-)
-_FALSE_SOURCES: Final = (
-    "No packet of another host comes over loopback: "
-    "a program made these packets with false addresses, as a flood has."
-)
-_DROPPED_THERE: Final = (
-    "The SYNs reached the capture next to the server, which answered nothing: its own filter drops them."
-)
-_SCANNED: Final = (
-    f"{_DROPPED_THERE} Strangers of the Internet look for open ports so: "
-    "nothing to mend, unless the service was wanted."
-)
-_GENERATED: Final = (
-    "No TCP sends one SYN so often: a program makes these packets, such as a generator or a flood."
-)
-_UNREACHABLE: Final = (
-    "No SYN of {} was answered anywhere, while other addresses got answers. "
-    "Check whether this is the right source address, and the route back to it, as of a VPN."
-)
-_GIVEN_UP: Final = (
-    "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
-)
-_GIVEN_UP_OR_OLDER: Final = (
-    "No SYN was sent again: the client gave up at once, or this was the last of a series "
-    "begun before the capture."
-)
-_GIVEN_UP_OR_LACKING: Final = (
-    "No SYN was sent again: the client gave up at once, or the capture lacks packets of this connection, too."
-)
-_ONE_DEVICE: Final = (
-    "All answers have one TTL ({}), whatever network was asked: one device on the way answers for these hosts, as a "
-    "firewall or a proxy does."
-)
-_TAKEN: Final = (
-    "A NAT or proxy next to {} acknowledged the hello in that host's place: see there whether it reached the host."
-)
-_NO_SERVICE: Final = (
-    "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
-    "often gone."
-)
-_STARTED: Final = "The port accepted a later connection: the service had not started yet."
-_STOPPED: Final = (
-    "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
-    "See why in its log, and start it."
-)
-_RESTARTED: Final = (
-    "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "
-    "or its queue of new connections was full. Windows refuses then."
-)
-_LEFT_BY_CLIENT: Final = (
-    "The answers reached the capture next to the client: "
-    "see whether its firewall dropped them, or it had given up."
-)
-_TURNED_AWAY: Final = (
-    "The server opened it and reset it at once: "
-    "see in its log whether a rule, a limit of connections, or a crash did that."
-)
-_ALSO_RESET: Final = (
-    "A reset is in the capture, too: the other end knew no such connection, or this one gave up. "
-    "Nothing to mend, unless a program waited."
-)
-_UNREAD_ANSWER: Final = (
-    "The client's program did not wait for the whole answer: let it read until the server closes, unless it needs "
-    "no answer."
-)
-_UNREAD_REQUEST: Final = (
-    "The server's program never got these data, and the client must send them over a new connection. "
-    "A client that drops idle connections sooner than the server avoids that."
-)
-_RESET_SOON: Final = (
-    "See why the service, or a filter or proxy on the way, reset it so soon after the opening: "
-    "their logs may say."
-)
-_CLOSED_SOON: Final = (
-    "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
-    "whether a limit turned the client away."
-)
-_ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
-"""Advice by kind on a connection that a server ended sooner than an idle one."""
-_FORGOTTEN: Final = (
-    "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
-    "a change of address. Nothing to mend, unless a program there needed it."
-)
-_UNANSWERED_NEAR: Final = (
-    "Retransmissions reached the capture next to {}, which answered none: see whether it hung, had changed its address, "
-    "or dropped them."
-)
-_SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
-_NOT_NEEDED: Final = (
-    "Another connection of these hosts was alive, so this one may have been needed no longer."
-)
-_CONFIRMED_LATE: Final = (
-    "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
-)
-_ANSWERED_AGAIN: Final = (
-    "The answer came as late as a second one does, a second and a round trip: the first was probably lost."
-)
-_ANSWERED_LATE: Final = (
-    "The answers came late: the server or the way there was slow, or a first answer was lost. "
-    "A proxy or NAT may have opened its own connection first."
-)
-_SILENT: Final = (
-    "The SYNs reached the capture next to the server, and it did not answer. "
-    "Nothing listened there yet, or its queue of new connections was full (somaxconn)."
-)
-_ANSWERS_LOST: Final = (
-    "The server answered more than once: its answers were lost on the way to the client, "
-    "or the client's on the way back."
-)
-_QUEUE_OR_LOST: Final = (
-    "The port opened other connections meanwhile: SYNs or answers were lost, "
-    "or the server's queue of new connections was full (somaxconn)."
-)
-_ROUTE_WORKS: Final = (
-    "Both hosts exchanged packets at that time, so the route works: "
-    "nothing listened there yet, or a filter dropped the SYNs."
-)
-_ONE_LOST: Final = (
-    "A SYN or its answer was lost, or came later than the timer of the SYN allows; another one came through."
-)
-_LOST_OR_DROPPED: Final = "SYNs or their answers were lost, or a filter dropped them."
-_LOST_OR_EARLY: Final = (
-    "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
-)
-_BY_CHANCE: Final = 2
-"""Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
-_LEAST_IDLE_NS: Final = 5_000_000_000
-"""Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
-_MOST_SYNS: Final = 20
-"""Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
-_LAST_REPEAT_NS: Final = 32_000_000_000
-"""Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
-_REFUSED: Final = {
-    "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
-    "port unreachable": "{} said by ICMP that nothing listens on the port; a firewall that rejects packets says so, too.",
-    "host unreachable": "{} said by ICMP that the host does not answer: see whether it is up and has that address.",
-    "no route": "{} said by ICMP that it has no route there: check the address, and the route to it.",
-}
-"""Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
-_SILENT_NEAR: Final = {"unclosed": _FORGOTTEN, "timeout": _UNANSWERED_NEAR}
-"""Advice by kind, where the capture was taken next to the end that answered nothing."""
-_AT_CLIENT: Final = (
-    _ADVICE["never answered"],
-    _GIVEN_UP,
-    _GIVEN_UP_OR_OLDER,
-    _GIVEN_UP_OR_LACKING,
-    _DROPPED,
-)
-"""Advice on SYNs that were never answered, whatever their server: one client's have one cause."""
-_TALKING: Final = ("never answered", "refused", "unused", LATE)
-"""Kinds whose advice depends on other connections of their hosts."""
-_RACING: Final = ("never completed", "withdrawn")
-"""Kinds that a race of two IP versions leaves."""
-_BY_PORT: Final = (*_RACING, "refused")
-"""Kinds whose advice depends on other connections to their ports."""
-
-_TRIED: Final = ("never answered", "refused")
-"""Kinds of connections to a peer that is gone."""
 
 _WANTED: Final = ("withdrawn", TOO_LATE, "unclosed", "unused")
 """Kinds that an end may have wanted: no count of failures has them, nor path traces."""
@@ -305,13 +41,13 @@ def late(capture: Capture) -> list[tuple[str, int]]:
 
 
 def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]]:
-    around = _around(capture)
+    beside = around(capture)
     found, given = [], set()
     for kind in kinds:
-        for line, advice in _joined((line, _advice(line, kind, around)) for line in lines(capture)[kind]):
+        for line, words in _joined((line, advice(line, kind, beside)) for line in lines(capture)[kind]):
             # Advice that stands above is not repeated.
-            found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
-            given.add(advice)
+            found.append((line.sentence(kind) + ("" if words in given else f" {words}"), line.connections))
+            given.add(words)
     return found
 
 
@@ -322,19 +58,19 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     """
     found: list[tuple[Line, str]] = []
     joined: dict[tuple[str, str], Line] = {}
-    for line, advice in advised:
+    for line, words in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
-        at_client = client and advice in {*_AT_CLIENT, _UNREACHABLE.format(client)}
-        if advice not in (_SCANNED, _PROBE, _BARE_PROBE, _FALSE_SOURCES) and not at_client:
-            found.append((line, advice))
+        at_client = client and words in {*AT_CLIENT, UNREACHABLE.format(client)}
+        if words not in OF_STRANGERS and not at_client:
+            found.append((line, words))
             continue
-        key = (client if at_client else "", advice)
+        key = (client if at_client else "", words)
         if key in joined:
             joined[key].join(line)
         else:
             # `lines` keeps its own.
             joined[key] = deepcopy(line)
-            found.append((joined[key], advice))
+            found.append((joined[key], words))
     return found
 
 
@@ -357,309 +93,9 @@ def in_vain(capture: Capture) -> bool:
     asking = made["never answered"] + made["challenged"]
     wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
     left = any(made[kind] for kind in (TLS_FAILED, TLS_UNANSWERED, ON_THE_WAY))
-    return left or any(line.least_syns > _BY_CHANCE for line in wanting)
+    return left or any(line.least_syns > BY_CHANCE for line in wanting)
 
 
 def ends(capture: Capture) -> list[str]:
     """Return sentences about connections that an end reset once it was done; empty if there are none."""
     return [line.sentence(DONE) for line in lines(capture)[DONE]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """The capture around a failed connection."""
-
-    first_ns: int
-    last_ns: int
-    others: Talks
-    """Other connections of the hosts and ports."""
-    lacks_packets: bool
-    """Whether packets are known to be missing from the capture."""
-    by_router: bool
-    """Whether a router captured packets on both of its sides."""
-    scanned: set[tuple[str, str]]
-    """Pairs of a client and the server at which it tried many ports."""
-    searching: set[str]
-    """Clients that tried many ports of many hosts."""
-    sweeping: set[str]
-    """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
-    unreachable: set[str]
-    """Clients that nobody answers."""
-    probed: set[str]
-    """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
-    stand_ins: set[tuple[str, int]]
-    """Clients next to which one device answers for public hosts, each with the TTL of its packets."""
-    by_icmp: dict[tuple[str, str], str]
-    """Advice from an ICMP message, by client and service."""
-
-
-@once
-def _around(capture: Capture) -> _Around:
-    made = lines(capture)
-    hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
-    swept = _of_many_hosts(made)
-    others = talks.of(
-        capture, hosts | swept.keys(), {line.ports.one for kind in _BY_PORT for line in made[kind]}
-    )
-    tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
-    return _Around(
-        first_ns=capture.info.first_ns or 0,
-        last_ns=capture.info.last_ns or 0,
-        others=others,
-        lacks_packets=bool(capture.info.missed_bytes or capture.info.capture_drops),
-        by_router=on_router(capture),
-        scanned={line.ends for line in tries if line.ends},
-        searching={
-            line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
-        },
-        sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
-        stand_ins=gateways.stand_ins(capture),
-        by_icmp={
-            (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
-            for one in capture._contents.refusals
-            if one.reason in _REFUSED
-        },
-        unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
-        probed=_probed(made["refused"]),
-    )
-
-
-def _probed(refused: list[Line]) -> set[str]:
-    by_server: defaultdict[str, list[Line]] = defaultdict(list)
-    for line in refused:
-        if line.public and len(line.servers) == 1:
-            by_server[line.servers.one].append(line)
-    return {
-        server
-        for server, own in by_server.items()
-        if all(
-            len(np.unique(np.concatenate([getattr(line, side).hashes() for line in own]))) > NAMED
-            for side in ("clients", "ports")
-        )
-    }
-
-
-def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
-    """Return the clients that tried many hosts, some of which answered, with hashes of the ports that they tried."""
-    by_client: defaultdict[str, list[tuple[str, Line]]] = defaultdict(list)
-    for kind in WITHOUT_DATA:
-        for line in made[kind]:
-            if len(line.clients) == 1:
-                by_client[line.clients.one].append((kind, line))
-    return {
-        client: np.concatenate([line.ports.hashes() for _, line in own])
-        for client, own in by_client.items()
-        # Where no host answers, the route may be gone.
-        if any(len(line.servers) >= MANY for _, line in own)
-        and any(kind != "never answered" for kind, _ in own)
-    }
-
-
-def _advice(line: Line, kind: str, around: _Around) -> str:
-    """Return the advice on connections of one kind, as far as what is around them leaves it open."""
-    if kind == "never answered" and around.by_router and not line.routed and not line.is_trace:
-        return _DROPPED
-    if kind == "refused" and line.by_one_device:
-        return _ONE_DEVICE.format(*line.answer_ttls)
-    if searched := _searched(line, kind, around):
-        return searched
-    if kind == "never answered":
-        return _without_answer(line, around)
-    if kind == "refused":
-        return _refused(line, around)
-    if kind == LATE:
-        return _late(line, around.others)
-    if kind == TLS_UNANSWERED and not around.stand_ins.isdisjoint(
-        (line.clients.one, ttl) for ttl in line.answer_ttls
-    ):
-        return _TAKEN.format(line.clients.one)
-    return _opened(line, kind, around.others)
-
-
-def _searched(line: Line, kind: str, around: _Around) -> str:
-    """Return the advice on connections of a client that looked for routers, ports or peers, or is no TCP; else empty."""
-    if line.is_trace:
-        return _TRACE.format(max(line.ttls))
-    if kind == "never answered" and (made := _made(line)):
-        return made
-    if kind in WITHOUT_DATA and line.ends in around.scanned:
-        return _SCAN
-    searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
-    if searches:
-        return _PEERS
-    sweeps = kind in WITHOUT_DATA and len(line.clients) == 1 and line.clients.one in around.sweeping
-    return _SWEEP if sweeps else ""
-
-
-def _made(line: Line) -> str:
-    """Return the advice on SYNs that no TCP made; empty for others."""
-    if is_loopback(line.servers.one) and not is_loopback(line.clients.one):
-        return _FALSE_SOURCES
-    return _GENERATED if line.most_syns > _MOST_SYNS else ""
-
-
-def _without_answer(line: Line, around: _Around) -> str:
-    """Return the advice on SYNs that were never answered."""
-    service = f"{line.servers.one}:{line.ports.one}"
-    if line.is_one_service and (line.clients.one, service) in around.by_icmp:
-        return around.by_icmp[line.clients.one, service]
-    accepted = line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0)
-    if line.at_server:
-        dropped = _SCANNED if line.of_strangers else _DROPPED_THERE
-        return _SILENT if accepted else dropped
-    if len(line.clients) == 1 and line.clients.one in around.unreachable:
-        return _UNREACHABLE.format(line.clients.one)
-    if accepted:
-        return _lost(line, around.others)
-    if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
-        return _never_repeated(line, around)
-    return _silent_host(line, around.others)
-
-
-def _never_repeated(line: Line, around: _Around) -> str:
-    """Return the advice on SYNs that were not sent again in the time that the capture shows."""
-    if around.lacks_packets:
-        return _GIVEN_UP_OR_LACKING
-    return _GIVEN_UP if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _GIVEN_UP_OR_OLDER
-
-
-def _silent_host(line: Line, others: Talks) -> str:
-    """Return the advice on SYNs to a port that answered nobody, by what else passed between the hosts."""
-    if line.ends and others.passed(*line.ends, line.start_ns, line.end_ns):
-        return _TOO_SOON if line.once_each else _FILTERED
-    return _UP if line.ends and others.met(*line.ends) else _ADVICE["never answered"]
-
-
-def _lost(line: Line, others: Talks) -> str:
-    """Return the advice on SYNs that were never answered, to a port that accepted other connections."""
-    if line.once_each:
-        return _LOST_ONCE
-    meanwhile = others.at_once(line.servers.one, line.ports.one, line.start_ns, line.end_ns)
-    return _KEYED if meanwhile and line.least_syns > _BY_CHANCE else _LOST
-
-
-def _refused(line: Line, around: _Around) -> str:
-    """Return the advice on connections that were refused."""
-    others = around.others
-    if stopped := _stopped(line, around):
-        return stopped
-    if line.is_one_port and others.accepted(line.servers.one, line.ports.one, line.end_ns):
-        return _STARTED
-    if _fell_back(line, others):
-        return _FELL_BACK
-    probe = line.came_once and (line.of_strangers or line.bare)
-    probe |= line.public and len(line.servers) == 1 and line.servers.one in around.probed
-    if probe:
-        return _PROBE
-    of_others = is_public(line.servers.one.strip("[]")) and not line.at_server
-    return _NO_SERVICE if of_others else _ADVICE["refused"]
-
-
-def _stopped(line: Line, around: _Around) -> str:
-    """Return the advice on refusals where each client had been accepted before at each port; empty for others."""
-    before_ns, after_ns = around.others.accepted_around(*line.first_tries)
-    if (before_ns == NULL).any():
-        return ""
-    if (after_ns == NULL).all():
-        return _STOPPED.format(units.duration(before_ns.max() - around.first_ns))
-    return "" if (after_ns == NULL).any() else _RESTARTED
-
-
-def _late(line: Line, others: Talks) -> str:
-    """Return the advice on connections that opened late."""
-    twice = REPEATED * line.connections
-    if line.syns < twice and line.syn_acks < twice:
-        return _answered_once(line)
-    if not line.at_client and line.syn_acks >= twice:
-        return _ANSWERS_LOST
-    # Next to the client, each answer that the capture has reached it.
-    if line.at_client and line.syn_acks >= line.syns:
-        return _ANSWERED_LATE
-    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
-        return _QUEUE_OR_LOST
-    if line.at_server:
-        return _SILENT
-    return _ONE_LOST if line.most_syns <= REPEATED else _several_lost(line, others)
-
-
-def _answered_once(line: Line) -> str:
-    """Return the advice on connections that opened late after one SYN and one SYN-ACK each."""
-    if line.confirmed_late:
-        return _CONFIRMED_LATE
-    return _ANSWERED_AGAIN if line.answered_again else _ANSWERED_LATE
-
-
-def _several_lost(line: Line, others: Talks) -> str:
-    """Return the advice on connections that opened after several SYNs in a row."""
-    beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
-    if beside:
-        return _ROUTE_WORKS
-    # A service of the Internet has long been there.
-    return _LOST_OR_DROPPED if is_public(line.servers.one.strip("[]")) else _LOST_OR_EARLY
-
-
-def _opened(line: Line, kind: str, others: Talks) -> str:
-    """Return the advice on connections that a server answered."""
-    if kind == TLS_FAILED:
-        description, by_client = line.alert
-        return tls.advice(description, by_client=by_client)
-    if kind in _ENDED and line.open_ns < _LEAST_IDLE_NS and not line.by_client:
-        return _ENDED[kind]
-    brief = line.longest_ns < FIRST_TIMEOUT_NS
-    advice = _ADVICE[kind]
-    if kind == "unused":
-        advice = _unused(line, others, brief=brief)
-    elif kind == TOO_LATE and line.by_client != line.by_server:
-        advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
-    elif kind in _SILENT_NEAR and line.reached:
-        advice = _SILENT_NEAR[kind].format(_nearest(line))
-    elif kind == "unclosed" and line.reset:
-        advice = _ALSO_RESET
-    elif kind in _RACING and _is_raced(line, others):
-        advice = _RACED
-    elif kind == "never completed":
-        advice = _left_half_open(line)
-    elif kind == "withdrawn" and line.syns == line.connections and brief:
-        advice = _PROBED
-    return advice
-
-
-def _left_half_open(line: Line) -> str:
-    """Return the advice on connections that the server answered, and the client did not confirm."""
-    if line.bare and line.public:
-        return _BARE_PROBE
-    return _LEFT_BY_CLIENT if line.at_client else _ADVICE["never completed"]
-
-
-def _nearest(line: Line) -> str:
-    """Return the host next to which the connections of a line were captured."""
-    return (line.clients if line.at_client else line.servers).text("host")
-
-
-def _unused(line: Line, others: Talks, *, brief: bool) -> str:
-    """Return the advice on connections that an end reset before any data."""
-    at_once = _TURNED_AWAY if line.by_server else _PROBED if line.by_client else _AT_ONCE
-    spare = line.ends and others.alive(*line.ends, line.start_ns, line.end_ns)
-    return f"{at_once if brief else _SPARE}{f' {_NOT_NEEDED}' if spare else ''}"
-
-
-def _is_raced(line: Line, others: Talks) -> bool:
-    """Return whether as many connections over the other IP version were opening at the only port."""
-    if not (line.at_client and line.is_one_service):
-        return False
-    return others.raced(line.clients.one, line.ports.one, line.start_ns) >= line.connections
-
-
-def _fell_back(line: Line, others: Talks) -> bool:
-    """Return whether as many connections over the other IP version followed at the only port."""
-    if not line.is_one_service:
-        return False
-    followed = others.followed(line.clients.one, line.ports.one, line.start_ns, line.end_ns)
-    return followed >= line.connections
-
-
-def _is_unreachable(line: Line, others: Talks) -> bool:
-    """Return whether nobody answers the only client, which tried again, though a server of it answers others."""
-    client, server = line.clients.one, line.servers.one
-    tried_again = len(line.clients) == 1 and not line.once_each
-    return tried_again and not others.answered(client) and others.answers(server)

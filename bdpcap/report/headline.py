@@ -22,8 +22,8 @@ from bdpcap.diagnosis.natures import (
     TOO_LATE,
     nature,
 )
-from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.natures.outage import reached_others
+from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings.path_mtu import too_big

@@ -164,7 +164,9 @@ def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
 def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
     """Return whether the receiver's host acknowledged data of other connections in a silence; few are looked at."""
     flows = flow.capture.flows
-    beside = flows[(flows["stream"] != flow.stream) & (flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)]
+    beside = flows[
+        (flows["stream"] != flow.stream) & (flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)
+    ]
     to_host = beside[beside["receiver"].map(host) == host(flow.receiver)].nlargest(_OTHERS, "payload_bytes")
     each = (flow.capture.flow(*one).rtts for one in zip(to_host["stream"], to_host["sender"], strict=True))
     return any(

@@ -1,0 +1,137 @@
+"""What passed around connections that failed: other connections, scans, routers and messages that explain them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap.explain import gateways
+from bdpcap.explain.once import once
+from bdpcap.explain.place import on_router
+from bdpcap.report import talks
+from bdpcap.report.failed_lines import MANY, NAMED, WITHOUT_DATA, lines
+from bdpcap.report.failures import LATE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.capture import Capture
+    from bdpcap.report.failed_lines import Line
+    from bdpcap.report.talks import Talks
+
+__all__ = ["RACING", "Around", "around"]
+
+_REFUSED: Final = {
+    "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
+    "port unreachable": "{} said by ICMP that nothing listens on the port; a firewall that rejects packets says so, too.",
+    "host unreachable": "{} said by ICMP that the host does not answer: see whether it is up and has that address.",
+    "no route": "{} said by ICMP that it has no route there: check the address, and the route to it.",
+}
+"""Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
+RACING: Final = ("never completed", "withdrawn")
+"""Kinds that a race of two IP versions leaves."""
+_TALKING: Final = ("never answered", "refused", "unused", LATE)
+"""Kinds whose advice depends on other connections of their hosts."""
+_BY_PORT: Final = (*RACING, "refused")
+"""Kinds whose advice depends on other connections to their ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The capture around a failed connection."""
+
+    first_ns: int
+    last_ns: int
+    others: Talks
+    """Other connections of the hosts and ports."""
+    lacks_packets: bool
+    """Whether packets are known to be missing from the capture."""
+    by_router: bool
+    """Whether a router captured packets on both of its sides."""
+    scanned: set[tuple[str, str]]
+    """Pairs of a client and the server at which it tried many ports."""
+    searching: set[str]
+    """Clients that tried many ports of many hosts."""
+    sweeping: set[str]
+    """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
+    unreachable: set[str]
+    """Clients that nobody answers."""
+    probed: set[str]
+    """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
+    stand_ins: set[tuple[str, int]]
+    """Clients next to which one device answers for public hosts, each with the TTL of its packets."""
+    by_icmp: dict[tuple[str, str], str]
+    """Advice from an ICMP message, by client and service."""
+
+
+@once
+def around(capture: Capture) -> Around:
+    """Return what is around the connections of a capture that failed."""
+    made = lines(capture)
+    hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
+    swept = _of_many_hosts(made)
+    others = talks.of(
+        capture, hosts | swept.keys(), {line.ports.one for kind in _BY_PORT for line in made[kind]}
+    )
+    tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
+    return Around(
+        first_ns=capture.info.first_ns or 0,
+        last_ns=capture.info.last_ns or 0,
+        others=others,
+        lacks_packets=bool(capture.info.missed_bytes or capture.info.capture_drops),
+        by_router=on_router(capture),
+        scanned={line.ends for line in tries if line.ends},
+        searching={
+            line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
+        },
+        sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
+        stand_ins=gateways.stand_ins(capture),
+        by_icmp={
+            (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
+            for one in capture._contents.refusals
+            if one.reason in _REFUSED
+        },
+        unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
+        probed=_probed(made["refused"]),
+    )
+
+
+def _probed(refused: list[Line]) -> set[str]:
+    by_server: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in refused:
+        if line.public and len(line.servers) == 1:
+            by_server[line.servers.one].append(line)
+    return {
+        server
+        for server, own in by_server.items()
+        if all(
+            len(np.unique(np.concatenate([getattr(line, side).hashes() for line in own]))) > NAMED
+            for side in ("clients", "ports")
+        )
+    }
+
+
+def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
+    """Return the clients that tried many hosts, some of which answered, with hashes of the ports that they tried."""
+    by_client: defaultdict[str, list[tuple[str, Line]]] = defaultdict(list)
+    for kind in WITHOUT_DATA:
+        for line in made[kind]:
+            if len(line.clients) == 1:
+                by_client[line.clients.one].append((kind, line))
+    return {
+        client: np.concatenate([line.ports.hashes() for _, line in own])
+        for client, own in by_client.items()
+        # Where no host answers, the route may be gone.
+        if any(len(line.servers) >= MANY for _, line in own)
+        and any(kind != "never answered" for kind, _ in own)
+    }
+
+
+def _is_unreachable(line: Line, others: Talks) -> bool:
+    """Return whether nobody answers the only client, which tried again, though a server of it answers others."""
+    client, server = line.clients.one, line.servers.one
+    tried_again = len(line.clients) == 1 and not line.once_each
+    return tried_again and not others.answered(client) and others.answers(server)
