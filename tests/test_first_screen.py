@@ -271,6 +271,37 @@ def test_short_transfers_of_the_same_hosts_are_the_same_whatever_the_program_did
     assert "the same (streams 1, 2, 3)" in page.html(capture)
 
 
+def test_requests_that_other_sides_held_are_not_the_same():
+    # The server of one stream takes its time; of the other, the client pauses for seconds.
+    def asks(server_s, client_s, answer):
+        return "".join(
+            f"+{client_s * (1 + n % 4)} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + answer * n} win 502\n"
+            f"+{server_s * (1 + n % 4)} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
+            f"ack {101 + 100 * n} win 500\n"
+            for n in range(12)
+        )
+
+    capture = connections(asks(1.5, 0.001, 1000), asks(0.03, 2, 900))
+    first, other = (capture.flow(stream, f"{CLIENT.host}:{CLIENT.port + stream}") for stream in (0, 1))
+    group = ranking.Group(first, other.summary.to_frame().T, to_server=True)
+    assert "1 more flow to 198.51.100.2:80: at another pace (stream 1)" in group.same
+
+
+def test_the_time_of_a_handshake_is_no_idle_time():
+    # Five SYNs were lost before the sixth opened a connection for a tenth of a second.
+    syns = "".join("+1 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>\n" for _ in range(5))
+    dialogue = (
+        "0 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>\n"
+        + syns
+        + HANDSHAKE.strip().partition("\n")[2]
+        + "\n+.001 > P. 1:101(100) ack 1 win 502\n+.020 < P. 1:4001(4000) ack 101 win 500\n"
+        + "+.001 > . 101:101(0) ack 4001 win 502\n+.1 < F. 4001:4001(0) ack 101 win 500"
+    )
+    capture = analysed(dialogue)
+    said = [words for flow in capture.flows["sender"] for words in screen.sentences(capture.flow(0, flow))]
+    assert not any(re.search(r"for another [5-9](\.\d+)? s", words) for words in said)
+
+
 def test_requests_of_two_streams_are_one_entry():
     # Of the two, one has the larger answers, and the other the larger requests.
     def asks(size, answer):

@@ -79,6 +79,10 @@ class Streams:
                 pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
         return core_pass.joined(pieces[1:] or pieces)
 
+    def opening_ns(self, stream: int) -> int:
+        """Return the time from a stream's first SYN to the end of its handshake; 0 where that was not captured."""
+        return max(0, int(self._core.connections(stream, 1)["opening_ns"][0]))
+
     def lifecycles(
         self, last_ns: int | None, *names: str
     ) -> Iterator[tuple[dict[str, np.ndarray], dict[str, Any]]]:

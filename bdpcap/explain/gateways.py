@@ -43,7 +43,7 @@ class Gateway(NamedTuple):
     rtt_ns: int
     """Least round trip of data to the gateway."""
     sign: str
-    """What else than TTLs and round trip shows it, in words."""
+    """Its sign in words, apart from TTLs and round trip."""
 
 
 @once
@@ -95,7 +95,7 @@ def _is_virtual(flow: Flow, side: str) -> bool:
 
 
 def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
-    """Return what shows that a device answers near a private host, with packets of such a TTL; empty if nothing does."""
+    """Return the sign of a device that answers near a private host, with packets of such a TTL; empty without one."""
     if (near, ttl) in stand_ins(flow.capture):
         return "public hosts of several networks that are as near"
     if rtt_ns >= _NEAR_NS:

@@ -1,4 +1,4 @@
-"""Advice on connections that failed or opened late, by their kind and what is around them."""
+"""Advice on connections that failed or opened late, by their kind and surroundings."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ OF_STRANGERS: Final = (_SCANNED, _PROBE, _BARE_PROBE, _FALSE_SOURCES)
 
 
 def advice(line: Line, kind: str, around: Around) -> str:
-    """Return the advice on connections of one kind, as far as what is around them leaves it open."""
+    """Return the advice on connections of one kind, as far as their surroundings leave it open."""
     if kind == "never answered" and around.by_router and not line.routed and not line.is_trace:
         return _DROPPED
     if searched := _searched(line, kind, around):

@@ -1,4 +1,4 @@
-"""What passed around connections that failed: other connections, scans, routers and messages that explain them."""
+"""The surroundings of connections that failed: other connections, scans, routers and messages that explain them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Around:
 
 @once
 def around(capture: Capture) -> Around:
-    """Return what is around the connections of a capture that failed."""
+    """Return the surroundings of the connections of a capture that failed."""
     made = lines(capture)
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
     swept = _of_many_hosts(made)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis.natures import LATE, LOSSES, OUTAGE, nature
+from bdpcap.diagnosis.natures import LATE, LOSSES, OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures.requests import slowest_side
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
@@ -70,14 +71,22 @@ class Group:
 
     @property
     def _alike(self) -> str:
-        """How far the other flows are like the first: a stall of one is none of flows with the same limit."""
+        """How far the other flows are like the first: a stall of one is none of flows with the same limit.
+
+        Requests are alike if the same side took most of their time.
+        """
         kind = nature(self.flow)
-        if kind not in (OUTAGE, LOSSES, LATE):
+        if kind not in (OUTAGE, LOSSES, LATE, REQUESTS):
             return "the same"
         others = listed(self.flow.capture, self.others.head(_NAMED))
-        alike = sum(nature(one) is kind for one in others)
+        side = slowest_side(self.flow) if kind is REQUESTS else ""
+        alike = sum(
+            nature(one) is kind and (kind is not REQUESTS or slowest_side(one) == side) for one in others
+        )
         if alike == len(others):
             return "the same"
+        if kind is REQUESTS and not alike:
+            return "at another pace" if len(others) == 1 else "at other paces"
         return f"the same in {alike} of {len(others)}" if alike else f"no {kind.title} there"
 
     @property

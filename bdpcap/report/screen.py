@@ -75,7 +75,7 @@ def entries(groups: list[Group]) -> Entries:
     for place, (group, kind) in enumerate(zip(told, kinds, strict=True)):
         asks = kind in MUTUAL
         streams = set(group.flows["stream"])
-        if asks and streams <= asked:
+        if asks and group.flow.stream in asked:
             # A quiet stream has the bytes of both directions.
             if any(streams & set(one.flows["stream"]) for one in quiet):
                 quiet.append(group)

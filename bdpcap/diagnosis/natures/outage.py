@@ -150,11 +150,12 @@ def _sent_others(flow: Flow, quiet: Silence) -> bool:
 def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
     """Return whether other packets of the receiver's host came between two times.
 
-    They came by UDP, in a connection within that time, or as acknowledgments in another connection.
+    They came by UDP, in a connection within that time that both ends sent in, or as acknowledgments in another one.
     """
     streams = flow.capture._contents.streams
     rows = streams.directions("start_ns", "end_ns", "packets")
-    within = (rows["start_ns"] > since_ns) & (rows["end_ns"] < end_ns) & (rows["packets"] > 0)
+    answered = np.repeat((rows["packets"].reshape(-1, 2) > 0).all(axis=1), 2)
+    within = (rows["start_ns"] > since_ns) & (rows["end_ns"] < end_ns) & answered
     udp = flow.capture.datagrams
     came = udp["start_ns"].between(since_ns, end_ns) | udp["end_ns"].between(since_ns, end_ns)
     senders = [*streams.endpoints(np.flatnonzero(within)), *udp.loc[came, "sender"]]
@@ -268,7 +269,7 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
         return places.path_from_capture(flow), _LOST
     if _routers(flow) == 0 and _missed(quiet):
         return places.receiver(flow), _ELSEWHERE if _sent_others(flow, quiet) else _UNANSWERED
-    return places.path_from_capture(flow), _GONE
+    return places.path_from_capture(flow), _DROPPED if _sent_others(flow, quiet) else _GONE
 
 
 def shown(flow: Flow) -> Shown | None:

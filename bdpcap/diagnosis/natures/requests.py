@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["MESSAGES", "NATURE", "named", "nobody_waited"]
+__all__ = ["MESSAGES", "NATURE", "named", "nobody_waited", "slowest_side"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
@@ -118,16 +118,24 @@ def _by_server(flow: Flow, shares: Shares) -> str:
     """Return to whom the server's time of a typical answer is due, in words."""
     if shares.relayed:
         return f"for {requests.BEHIND}"
-    began = _began(flow, shares.typical.server_ns)
+    began = _began(flow, shares)
     if began and sent_again(flow):
         return "in pauses within the answer, the server's or for lost packets"
     return f"by the server{began}"
 
 
-def _began(flow: Flow, server_ns: int) -> str:
+def _began(flow: Flow, shares: Shares) -> str:
     """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    began_ns = _began_ns(flow)
-    return f", whose answers began after {units.duration(began_ns)}" if 2 * began_ns < server_ns else ""
+    return (
+        f", whose answers began after {units.duration(_began_ns(flow))}"
+        if _answers_soon(flow, shares)
+        else ""
+    )
+
+
+def _answers_soon(flow: Flow, shares: Shares) -> bool:
+    """Return whether most of the server's time lies within its answers."""
+    return 2 * _began_ns(flow) < shares.typical.server_ns
 
 
 def _began_ns(flow: Flow) -> float:
@@ -191,6 +199,12 @@ def _pauses(shares: Shares) -> str:
     return ""
 
 
+def slowest_side(flow: Flow) -> str:
+    """Return the side that took most of the time of a stream's requests; empty where that is unknown."""
+    shares = requests.told(flow)
+    return "" if shares is None else _side(flow, shares)
+
+
 def _side(flow: Flow, shares: Shares) -> str:
     """Return the side that took most of the time; of few exchanges, one with a wait that a person notices."""
     if shares.count < FEWEST and _slow_answer(flow):
@@ -223,7 +237,8 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     if side == "server" and (others := _of_others(flow, shares, server)):
         return others
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
-    return where, requests.advice(shares, side)
+    worked_on = side == "server" and _answers_soon(flow, shares)
+    return where, requests.WORKED_ON if worked_on else requests.advice(shares, side)
 
 
 def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | None:
@@ -233,12 +248,10 @@ def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | Non
     """
     if not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender"):
         return None
-    began_ns = _began_ns(flow)
-    if 2 * began_ns < shares.typical.server_ns:
-        return "", (
-            f"Nothing to mend at this end: answers began after {units.duration(began_ns)}, and {server} sent the rest at "
-            "its own pace."
-        )
+    if _answers_soon(flow, shares):
+        began = units.duration(_began_ns(flow))
+        words = f"answers began after {began}, and {server} sent the rest at its own pace."
+        return "", f"Nothing to mend at this end: {words}"
     if shares.relayed:
         return relay.place(flow), requests.advice(shares, "server")
     if quick := nobody_waited(flow, server):

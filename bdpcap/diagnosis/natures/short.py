@@ -67,7 +67,8 @@ def speed(flow: Flow) -> str:
         return ""
     bulk = _bulk(flow)
     moved = _transfer(flow, bulk)
-    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
+    opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
+    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns - opening_ns
     if not moved.is_timed or rest_ns <= 0:
         return ""
     idle = "the connection was idle or exchanged little"

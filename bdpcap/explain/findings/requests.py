@@ -51,6 +51,10 @@ _REMEDY: Final = {
 }
 """Advice by the side that took most of the time."""
 
+WORKED_ON: Final = (
+    "Answers begin soon: see whether the server works on within them, or sends news as it comes."
+)
+"""Advice on a server that sent most of its answers later."""
 BEHIND: Final = "the server and the way to it behind a NAT or proxy"
 """Words for the server where a NAT or proxy ends TCP before it: a wait there may be for either."""
 
