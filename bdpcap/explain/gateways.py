@@ -28,6 +28,8 @@ _NEAR_NS: Final = 1_000_000
 """Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
 
 
+_MOST: Final = 10_000
+"""Most connections in which signs are looked for: a host's gateway is the same in all of them."""
 _BY_RADIO_NS: Final = 5_000_000
 """Round trip to the next device over Wi-Fi without a queue; a choice."""
 _NETWORKS: Final = 3
@@ -119,7 +121,8 @@ def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], dict[tuple[str
     rtt_ns = columns["rtt_min_ns"].reshape(-1, 2)
     near = (rtt_ns > 0) & (rtt_ns < _BY_RADIO_NS)
     unscaled = (columns["window_scale_source"].reshape(-1, 2) == DECLINED).all(axis=1)
-    streams = np.flatnonzero(near.any(axis=1) & np.isin(ttl, INITIAL_TTLS).all(axis=1))
+    direct = near.any(axis=1) & np.isin(ttl, INITIAL_TTLS).all(axis=1)
+    streams = np.concatenate([np.flatnonzero(direct & unscaled), np.flatnonzero(direct & ~unscaled)])[:_MOST]
     names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
     hosts: set[tuple[str, int]] = set()
     networks: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
