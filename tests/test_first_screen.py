@@ -842,7 +842,12 @@ def test_a_server_that_sends_an_answer_slowly_was_asked():
 def test_the_limit_of_a_short_transfer_is_that_of_its_burst():
     # Slow start and a wait for the tail's repair surround a burst.
     short_rounds = pd.DataFrame(
-        {"start_ns": [0, 10, 50], "end_ns": [10, 50, 55], "limit": ["cwnd", "rwnd", "app"]}
+        {
+            "round": [1, 2, 3],
+            "start_ns": [0, 10, 50],
+            "end_ns": [10, 50, 55],
+            "limit": ["cwnd", "rwnd", "app"],
+        }
     )
     assert short._held_in(short_rounds) == " Its main limit was the receive window, for 73 % of that time."
     half = short_rounds.assign(limit=["cwnd", "app", "app"])

@@ -296,7 +296,8 @@ def copied(greeting_ns, exchanges=1):
         "active_throughput_bps": 8 * 1_020_000e9 / ends[1],
     }
     other = pd.DataFrame({"stream": [0], "sender": ["server"], "active_ns": [0], "mss_bytes": [1460]})
-    capture = SimpleNamespace(flows=other)
+    streams = SimpleNamespace(opening_ns=lambda _: 0)
+    capture = SimpleNamespace(flows=other, _contents=SimpleNamespace(streams=streams))
     return SimpleNamespace(
         is_from_client=False,
         capture=capture,
@@ -659,4 +660,7 @@ def test_less_than_a_segment_fills_no_send_buffer(in_flight, told):
     rtts = pd.DataFrame({"round": [0, 1], "limit": "sndbuf", "start_ns": [0, 10], "end_ns": [10, 110]})
     summary = {"limit": "sndbuf", "sndbuf_share": 1.0, "in_flight_max_bytes": in_flight, "mss_bytes": 1460}
     summary |= {"active_ns": 110, "retransmits": 0, "spurious_retransmits": 0}
-    assert ("the send buffer" in short._held(SimpleNamespace(rtts=rtts, summary=summary))) == told
+    rtts = rtts.assign(acked_bytes=1000, in_flight_max_bytes=in_flight)
+    flows = pd.DataFrame({"stream": [0], "mss_bytes": [1460]})
+    flow = SimpleNamespace(rtts=rtts, summary=summary, stream=0, capture=SimpleNamespace(flows=flows))
+    assert ("the send buffer" in short._held(flow)) == told

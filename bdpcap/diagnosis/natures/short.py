@@ -67,8 +67,10 @@ def speed(flow: Flow) -> str:
         return ""
     bulk = _bulk(flow)
     moved = _transfer(flow, bulk)
+    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
     opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
-    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns - opening_ns
+    # A handshake of lost SYNs is neither open nor idle.
+    rest_ns -= opening_ns if opening_ns >= NOTICED_NS else 0
     if not moved.is_timed or rest_ns <= 0:
         return ""
     idle = "the connection was idle or exchanged little"
@@ -174,9 +176,10 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
     """
     rtts, least = flow.rtts, initial_window_bytes(flow)
     own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
-    carried = own["acked_bytes"].sum() >= (1 - REST) * rtts["acked_bytes"].sum()
+    if own["acked_bytes"].sum() < (1 - REST) * rtts["acked_bytes"].sum():
+        return None
     brief = 0 < 2 * in_flight.within(flow, own).in_flight_ns < flow.summary["active_ns"]
-    return own if carried and brief else None
+    return own if brief else None
 
 
 def _with_data(flow: Flow) -> pd.DataFrame:
@@ -256,7 +259,13 @@ def _held(flow: Flow) -> str:
 
 
 def _held_in(bulk: pd.DataFrame) -> str:
-    """Return a sentence on the limit that held for most of some rounds; empty for the program, and if unknown."""
+    """Return a sentence on the limit that held for most of some rounds; empty for the program, and if unknown.
+
+    The first round begins with the stream's first packet: a wait before the first data is no limit's.
+    """
+    bulk = bulk[bulk["round"] > 0]
+    if bulk.empty:
+        return ""
     lasting = (bulk["end_ns"] - bulk["start_ns"]).groupby(bulk["limit"]).sum()
     limit, share = str(lasting.idxmax()), lasting.max() / lasting.sum()
     if limit in ("app", "unknown") or share <= 1 / 2:
