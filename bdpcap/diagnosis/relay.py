@@ -30,10 +30,10 @@ def relayed(flow: Flow) -> Finding | None:
 
     The wait may be for the path behind it, which the capture does not show.
     """
-    passing = gateway(flow)
-    if flow.summary["limit"] != "app" or passing is None or passing.address != host(flow.sender):
+    if flow.summary["limit"] != "app":
         return None
-    return found(flow).of(Code.PROXY)
+    passing = gateway(flow)
+    return found(flow).of(Code.PROXY) if passing and passing.address == host(flow.sender) else None
 
 
 def place(flow: Flow) -> str:

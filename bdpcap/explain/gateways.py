@@ -11,7 +11,7 @@ from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.once import once
 from bdpcap.read.hops import INITIAL_TTLS
 from bdpcap.read.scale_source import DECLINED
-from bdpcap.words.endpoints import host, is_public
+from bdpcap.words.endpoints import host, is_public, public_block
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
@@ -26,8 +26,6 @@ REMEDY: Final = (
 
 _NEAR_NS: Final = 1_000_000
 """Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
-
-
 _MOST: Final = 10_000
 """Most connections in which signs are looked for: a host's gateway is the same in all of them."""
 _BY_RADIO_NS: Final = 5_000_000
@@ -74,9 +72,9 @@ def gateway(flow: Flow) -> Gateway | None:
     return Gateway(host(far), int(ttl), int(rtt_ns), sign) if sign else None
 
 
-def stand_ins(capture: Capture) -> set[tuple[str, int]]:
+def stand_ins(capture: Capture) -> frozenset[tuple[str, int]]:
     """Return the private hosts next to which one device answers for public hosts, each with the TTL of its packets."""
-    return {key for key, networks in _shown(capture)[1].items() if len(networks) >= _NETWORKS}
+    return _shown(capture)[1]
 
 
 def _ends(flow: Flow) -> tuple[str, str] | None:
@@ -110,10 +108,10 @@ def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
 
 
 @once
-def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], dict[tuple[str, int], set[str]]]:
+def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]]]:
     """Return the private hosts whose SYNs show a NAT or proxy, each with the TTL of the far end's packets.
 
-    Then the first bytes of the IPv4 addresses of all public hosts that are near a private one, by host and TTL.
+    Then, in the same way, those that public hosts of several networks are near.
     """
     columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "window_scale_source")
     ttl = columns["ttl"].reshape(-1, 2)
@@ -132,5 +130,6 @@ def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], dict[tuple[str
             if near[stream, own] and not is_public(one) and is_public(other):
                 key = (one, int(ttl[stream, 1 - own]))
                 hosts |= {key} if unscaled[stream] and rtt_ns[stream, own] < _NEAR_NS else set()
-                networks[key] |= {other.partition(".")[0]} if "." in other else set()
-    return frozenset(hosts), networks
+                networks[key] |= {public_block(other)} - {""}
+    several = (key for key, blocks in networks.items() if len(blocks) >= _NETWORKS)
+    return frozenset(hosts), frozenset(several)

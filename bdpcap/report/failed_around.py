@@ -13,7 +13,7 @@ from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import talks
 from bdpcap.report.failed_lines import MANY, NAMED, WITHOUT_DATA, lines
-from bdpcap.report.failures import LATE
+from bdpcap.report.failures import LATE, TLS_UNANSWERED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,8 +61,11 @@ class Around:
     """Clients that nobody answers."""
     probed: set[str]
     """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
-    stand_ins: set[tuple[str, int]]
-    """Clients next to which one device answers for public hosts, each with the TTL of its packets."""
+    stand_ins: frozenset[tuple[str, int]]
+    """Clients next to which one device answers for public hosts, each with the TTL of its packets.
+
+    Only TLS hellos without an answer need them.
+    """
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
 
@@ -88,7 +91,7 @@ def around(capture: Capture) -> Around:
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
         },
         sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
-        stand_ins=gateways.stand_ins(capture),
+        stand_ins=gateways.stand_ins(capture) if made[TLS_UNANSWERED] else frozenset(),
         by_icmp={
             (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
             for one in capture._contents.refusals

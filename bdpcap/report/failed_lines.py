@@ -25,7 +25,7 @@ from bdpcap.report.failures import (
 )
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
-from bdpcap.words.endpoints import is_public
+from bdpcap.words.endpoints import is_public, public_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -278,7 +278,7 @@ class Line:
         self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
         if len(self.networks) < MANY:
             some = rows["server"].unique()[:MOST_STRANGERS]
-            self.networks |= {one.partition(".")[0] for one in some if "." in one and is_public(one)}
+            self.networks |= {*map(public_block, some)} - {""}
         self.reached &= bool(rows["reached"].all())
         self.routed |= bool(rows["routed"].any())
         lasted_ns, opening_ns = rows["end_ns"] - rows["start_ns"], rows["opening_ns"]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bdpcap.capture import Capture, Flow
+    from bdpcap.diagnosis.model import Nature
 
 DETAILED_FLOWS: Final = 8
 """Maximum number of verdicts that a report shows in detail; its table has the other flows."""
@@ -75,14 +76,11 @@ class Group:
 
         Requests are alike if the same side took most of their time.
         """
-        kind = nature(self.flow)
+        own = kind, _ = _kind(self.flow)
         if kind not in (OUTAGE, LOSSES, LATE, REQUESTS):
             return "the same"
         others = listed(self.flow.capture, self.others.head(_NAMED))
-        side = slowest_side(self.flow) if kind is REQUESTS else ""
-        alike = sum(
-            nature(one) is kind and (kind is not REQUESTS or slowest_side(one) == side) for one in others
-        )
+        alike = sum(_kind(one) == own for one in others)
         if alike == len(others):
             return "the same"
         if kind is REQUESTS and not alike:
@@ -110,6 +108,12 @@ class Group:
         every = "Both" if len(flows) == 2 else f"All {len(flows)}"
         total = f"{every} flows of this path together: {units.rate(reached)}"
         return f"{total}, of {word(self.flow.summary)}{units.rate(path)}."
+
+
+def _kind(flow: Flow) -> tuple[Nature | None, str]:
+    """Return the nature of a flow and, of requests, the side that took most of their time."""
+    kind = nature(flow)
+    return kind, slowest_side(flow) if kind is REQUESTS else ""
 
 
 def has_place(flow: Flow) -> bool:

@@ -10,7 +10,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["both", "host", "is_loopback", "is_public", "network", "on_one_machine", "port", "same_way"]
+__all__ = [
+    "both",
+    "host",
+    "is_loopback",
+    "is_public",
+    "network",
+    "on_one_machine",
+    "port",
+    "public_block",
+    "same_way",
+]
 
 
 def host(end: str) -> str:
@@ -41,6 +51,11 @@ def is_public(address: str) -> bool:
         return ip_address(address).is_global
     except ValueError:
         return False
+
+
+def public_block(address: str) -> str:
+    """Return the first byte of an IPv4 address of the Internet; empty for any other address."""
+    return address.partition(".")[0] if "." in address and is_public(address) else ""
 
 
 def network(address: str) -> str:

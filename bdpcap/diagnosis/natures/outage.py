@@ -169,6 +169,7 @@ def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
         (flows["stream"] != flow.stream) & (flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)
     ]
     to_host = beside[beside["receiver"].map(host) == host(flow.receiver)].nlargest(_OTHERS, "payload_bytes")
+    flow.capture._contents.verdicts.load(to_host["stream"].tolist())
     each = (flow.capture.flow(*one).rtts for one in zip(to_host["stream"], to_host["sender"], strict=True))
     return any(
         ((rtts["start_ns"] > since_ns) & (rtts["end_ns"] < end_ns) & (rtts["acked_bytes"] > 0)).any()
