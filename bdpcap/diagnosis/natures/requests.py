@@ -71,7 +71,7 @@ def _requests(flow: Flow) -> str:
     number = units.number(shares.count, "request")
     more = requests.held(shares) or again.said(flow)
     more = f" {more}" if more else _longest(flow, shares)
-    answered = f", typically answered in {_typical(flow, shares)}" if shares.typical.answered_ns else ""
+    answered = _answered(flow, shares) if shares.typical.answered_ns else ""
     return f"{number} one after the other{answered}.{more}"
 
 
@@ -85,6 +85,21 @@ def _is_held(flow: Flow) -> bool:
     """Return whether the path held many packets of a stream for so long that they were sent again."""
     found = sent_again(flow)
     return found is not None and found.arrived
+
+
+def _answered(flow: Flow, shares: Shares) -> str:
+    """Return when the usual answer came; of one that goes on for long, whose work that is remains open."""
+    if _goes_on(flow, shares):
+        began, ended = _began_ns(flow), shares.typical.answered_ns
+        return f": answers usually began after {units.duration(began)}, and ended after {units.duration(ended)}"
+    return f", typically answered in {_typical(flow, shares)}"
+
+
+def _goes_on(flow: Flow, shares: Shares) -> bool:
+    """Return whether most of the time of a usual answer lies within it, and neither path nor acknowledgment explains that."""
+    typical = shares.typical
+    explained = shares.relayed or requests.held_sides(shares) or sent_again(flow)
+    return not explained and typical.server_ns > typical.network_ns and _answers_soon(flow, shares)
 
 
 def _typical(flow: Flow, shares: Shares) -> str:
@@ -118,19 +133,9 @@ def _by_server(flow: Flow, shares: Shares) -> str:
     """Return to whom the server's time of a typical answer is due, in words."""
     if shares.relayed:
         return f"for {requests.BEHIND}"
-    began = _began(flow, shares)
-    if began and sent_again(flow):
+    if sent_again(flow) and _answers_soon(flow, shares):
         return "in pauses within the answer, the server's or for lost packets"
-    return f"by the server{began}"
-
-
-def _began(flow: Flow, shares: Shares) -> str:
-    """Return when answers began where most of the server's time lies within them; empty elsewhere."""
-    return (
-        f", whose answers began after {units.duration(_began_ns(flow))}"
-        if _answers_soon(flow, shares)
-        else ""
-    )
+    return "by the server"
 
 
 def _answers_soon(flow: Flow, shares: Shares) -> bool:
