@@ -71,6 +71,7 @@ WRAPPINGS = {
     "FDDI": (10, behind(b"\x50" + MACS + SNAP), []),
     "ARCNET": (7, behind(b"\x01\x02\xd4\0\0\x09"), []),
     "ARCNET of Linux": (129, behind(b"\x01\x02\0\0\xf0"), []),
+    "PPP with direction": (204, behind(b"\x01\xff\x03\0\x21"), []),
     "IP over InfiniBand": (242, behind(bytes(40) + b"\x08\0\0\0"), []),
     "ERF of Ethernet": (
         197,

@@ -25,6 +25,7 @@ const LINKS: &[(u32, &str, Next<'_>)] = &[
     (228, "raw IPv4", Next::Ipv4),
     (229, "raw IPv6", Next::Ipv6),
     (9, "PPP", Next::Ppp),
+    (204, "PPP with direction", Next::PppWithDirection),
     (50, "PPP in HDLC framing", Next::PppOrCiscoHdlc),
     (51, "PPPoE", Next::Pppoe),
     (104, "Cisco HDLC", Next::CiscoHdlc),

@@ -18,6 +18,7 @@ pub(super) enum Next<'a> {
     ControlWord,
     Pppoe,
     Ppp,
+    PppWithDirection,
     CiscoHdlc,
     PppOrCiscoHdlc,
     Radiotap,

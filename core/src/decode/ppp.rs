@@ -28,6 +28,12 @@ pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
+/// Decodes LINKTYPE_PPP_WITH_DIR: one byte says whether the capturing host sent the frame.
+pub(super) fn after_direction(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
+    at.take::<1>(Undecoded::Link)?;
+    Ok(Next::Ppp)
+}
+
 /// Decodes PPPoE (RFC 2516 section 4). Only the session stage carries IP.
 pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     const VERSION_AND_TYPE: u8 = 0x11;

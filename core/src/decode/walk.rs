@@ -48,6 +48,7 @@ pub(super) fn walk<'a>(
             Next::ControlWord => mpls::control_word(&mut at)?,
             Next::Pppoe => ppp::pppoe(&mut at, path)?,
             Next::Ppp => ppp::header(&mut at)?,
+            Next::PppWithDirection => ppp::after_direction(&mut at)?,
             Next::CiscoHdlc => ppp::cisco_hdlc(&mut at)?,
             Next::PppOrCiscoHdlc => ppp::ppp_or_cisco_hdlc(&at),
             Next::Radiotap => wifi::radiotap(&mut at)?,
