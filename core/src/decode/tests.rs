@@ -137,7 +137,7 @@ fn every_link_type_leads_to_the_same_segment() {
     let qos_mac = [&[0x88, 0x01][..], &[0; 24]].concat();
     let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00];
     let wifi = [&mac[..], &snap].concat();
-    let links: [(u32, Vec<u8>); 29] = [
+    let links: [(u32, Vec<u8>); 30] = [
         (1, [&[0; 12][..], &[0x08, 0x00]].concat()),
         (1, [&[0; 12][..], &[0, 48], &snap].concat()),
         (
@@ -166,6 +166,7 @@ fn every_link_type_leads_to_the_same_segment() {
         (228, vec![]),
         (9, vec![0x00, 0x21]),
         (9, vec![0xff, 0x03, 0x00, 0x21]),
+        (204, vec![1, 0xff, 0x03, 0x00, 0x21]),
         (50, vec![0xff, 0x03, 0x21]),
         (50, vec![0x0f, 0x00, 0x08, 0x00]),
         (51, vec![0x11, 0, 0, 9, 0, 42, 0x00, 0x21]),
