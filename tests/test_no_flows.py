@@ -82,7 +82,7 @@ def test_the_verdict_says_what_is_there_and_nothing_is_red(capture_of, tmp_path,
 
 
 def test_failed_connections_are_listed_with_advice(capture_of):
-    assert "Check the route and the firewalls" in " ".join(report.text(capture_of("unanswered")).split())
+    assert "Check the host, the route" in " ".join(report.text(capture_of("unanswered")).split())
     assert "Start the service" in " ".join(report.text(capture_of("refused")).split())
 
 

@@ -325,7 +325,11 @@ def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(monkeypatch)
     )
     monkeypatch.setattr(ranking.Group, "_sum", "together 300 B")
     monkeypatch.setattr(ranking, "listed", lambda _capture, flows: flows["stream"].tolist())
-    for outages, said in (({1, 2}, "the same"), ({2}, "the same in 1 of 2"), (set(), "no outage there")):
+    for outages, said in (
+        ({1, 2}, "the same"),
+        ({2}, "the same in stream 2 only"),
+        (set(), "no outage there"),
+    ):
         stalled = {group.flow, *outages}
         monkeypatch.setattr(
             ranking, "nature", lambda flow, some=stalled: natures.OUTAGE if flow in some else None
@@ -367,8 +371,8 @@ def test_an_outage_on_one_machine_has_no_path():
 @pytest.mark.parametrize(
     ("beside", "said"),
     [
-        ("opened", "what drops this connection alone"),
-        ("acknowledged", "what drops this connection alone"),
+        ("opened", "what drops this connection and not others"),
+        ("acknowledged", "what drops this connection and not others"),
         ("", "was gone"),
     ],
 )

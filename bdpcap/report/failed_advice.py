@@ -31,7 +31,8 @@ _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
 )
 _ADVICE: Final = {
-    "never answered": "Check the route and the firewalls: a host without that service would have refused.",
+    "never answered": "Check the host, the route and the firewalls: a host that is up, without that service, would have "
+    "refused.",
     "refused": "Start the service, or check the address and the port.",
     "challenged": "The server, or a NAT or balancer before it, missed its end: see why, and use other client ports.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
@@ -167,9 +168,13 @@ _TURNED_AWAY: Final = (
     "The server opened it and reset it at once: "
     "see in its log whether a rule, a limit of connections, or a crash did that."
 )
-_ALSO_RESET: Final = (
-    "A reset is in the capture, too: the other end knew no such connection, or this one gave up. "
-    "Nothing to mend, unless a program waited."
+_GAVE_UP: Final = (
+    "The end that closed gave up with a reset. The other end was gone, or a NAT or firewall had forgotten the "
+    "connection: nothing to mend, unless a program waited."
+)
+_DEAF: Final = (
+    "Both ends sent again and again, and neither got what the other sent. See what dropped that between them, as a "
+    "firewall may that forgot a connection."
 )
 _UNREAD_ANSWER: Final = (
     "The client's program did not wait for the whole answer: let it read until the server closes, unless it needs "
@@ -424,8 +429,8 @@ def _opened(line: Line, kind: str, around: Around) -> str:
         advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
     elif kind in _SILENT_NEAR and line.reached:
         advice = _SILENT_NEAR[kind].format(_nearest(line))
-    elif kind == "unclosed" and line.reset:
-        advice = _ALSO_RESET
+    elif kind == "unclosed":
+        advice = _unclosed(line)
     elif kind in RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed":
@@ -433,6 +438,13 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     elif kind == "withdrawn" and line.syns == line.connections and brief:
         advice = _PROBED
     return advice
+
+
+def _unclosed(line: Line) -> str:
+    """Return the advice on connections whose FINs nothing answered."""
+    if 2 * line.deaf > line.connections:
+        return _DEAF
+    return _GAVE_UP if line.reset else _ADVICE["unclosed"]
 
 
 def _left_half_open(line: Line) -> str:

@@ -215,6 +215,8 @@ class Line:
     """Descriptions of the TLS alerts, each with whether the client sent it."""
     reset: bool = True
     """Whether a reset ended each connection."""
+    deaf: int = 0
+    """Number of connections in which neither end got what the other sent again and again."""
     public: bool = True
     """Whether each client has an address of the Internet."""
     bare: bool = True
@@ -267,6 +269,7 @@ class Line:
         self.by_server &= bool(rows["by_server"].all())
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
+        self.deaf += int(rows["deaf"].sum())
         clients = rows["client"].unique()
         self.public = (
             self.public

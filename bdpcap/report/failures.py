@@ -96,6 +96,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
+    ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
     ``answer_ttl`` the server's.
@@ -159,6 +160,7 @@ def _table(
         "alert": life["tls_alert"][rows],
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
+        "deaf": _is_deaf(life, both)[rows],
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "answer_ttl": both["ttl"][1::2][rows],
@@ -294,6 +296,18 @@ def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.boo
     near = np.isin(hops.passed(both["ttl"]).reshape(-1, 2), (0, hops.UNKNOWN_ROUTERS))
     silent: NDArray[np.bool_] = near & (gave_up | closed)
     return silent
+
+
+def _is_deaf(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections passed no packet on either way: one end repeated its FIN, the other its last data."""
+    left = np.stack(
+        [_unacknowledged(life, np.full(len(life["stream"]), end)) for end in (True, False)], axis=1
+    )
+    in_vain = (both["retransmits"].reshape(-1, 2) >= GIVEN_UP) & (left > 0)
+    fins_by = life["unanswered_fins_by"]
+    other = np.where(fins_by == 0, in_vain[:, 1], in_vain[:, 0])
+    deaf: NDArray[np.bool_] = (life["unanswered_fins"] > GIVEN_UP) & (fins_by != NULL) & other
+    return deaf
 
 
 def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:

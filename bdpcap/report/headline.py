@@ -81,6 +81,9 @@ _WAITED: Final = {
 _TRIPS_LATE: Final = 3
 """Round trips after which an acknowledgment is late: a first timer waits for three (RFC 6298 section 2.2)."""
 
+_NEARLY_ALL: Final = 0.95
+"""Share of the active time from which a headline names one limit without its share: a choice."""
+
 _PACED: Final = "Nothing to mend in these flows."
 _BRIEF: Final = "Pauses aside, each took less than a second: nothing to mend in these flows."
 
@@ -205,7 +208,8 @@ def no_bulk(capture: Capture) -> str:
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
     if not held[limit]:
         return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
-    part = units.spoken_share(held[limit] / float(lasting.sum()))
+    most = held[limit] / float(lasting.sum())
+    lasted = "" if most >= _NEARLY_ALL else f"for {units.spoken_share(most)} of their active time "
     waited = _WAITED[limit]
     if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
         waited = "they waited for retransmissions"
@@ -215,7 +219,7 @@ def no_bulk(capture: Capture) -> str:
     said = in_vain or longest or (f" {_PACED}" if alone else "")
     # Congestion control waits for acknowledgments, too.
     late = "" if limit == "cwnd" else _late(flows)
-    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}{late}.{said}"
+    return f"No bulk transfer here: {carried}, and {lasted}{waited}{late}.{said}"
 
 
 def _sent_in_vain(flows: pd.DataFrame) -> str:
@@ -309,7 +313,7 @@ def _hold(flow: Flow, held_ns: float) -> str:
     if not flow._counts["acked_bytes"] and again:
         times = units.number(again, "time")
         alone = reached_others(flow, int(summary["start_ns"]), int(summary["end_ns"]))
-        why = "see what drops this connection alone" if alone else "the path or its far end was gone"
+        why = "see what drops this connection and not others" if alone else "the path or its far end was gone"
         return f"sent its data {times} again, and no acknowledgment came: {why}"
     tries = f", with {units.number(again, 'retransmission')}" if again else ""
     return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"

@@ -37,7 +37,8 @@ _OTHERS: Final = 20
 """Most other connections whose acknowledgments are looked for; a choice."""
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
 _DROPPED: Final = (
-    "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
+    "Find what drops this connection and not others, as a firewall may that forgot it. "
+    "Its far end sent other packets."
 )
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _STILL_THERE: Final = (

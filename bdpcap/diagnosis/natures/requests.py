@@ -91,12 +91,14 @@ def _answered(flow: Flow, shares: Shares) -> str:
     """Return when the usual answer came; of one that goes on for long, whose work that is remains open."""
     if _goes_on(flow, shares):
         began, ended = _began_ns(flow), shares.typical.answered_ns
-        return f": answers usually began after {units.duration(began)}, and ended after {units.duration(ended)}"
+        return (
+            f": answers usually began after {units.duration(began)}, and ended after {units.duration(ended)}"
+        )
     return f", typically answered in {_typical(flow, shares)}"
 
 
 def _goes_on(flow: Flow, shares: Shares) -> bool:
-    """Return whether most of the time of a usual answer lies within it, and neither path nor acknowledgment explains that."""
+    """Return whether most of a usual answer's time lies within it, and neither path nor acknowledgments explain that."""
     typical = shares.typical
     explained = shares.relayed or requests.held_sides(shares) or sent_again(flow)
     return not explained and typical.server_ns > typical.network_ns and _answers_soon(flow, shares)
