@@ -26,6 +26,7 @@ from bdpcap.diagnosis.natures.outage import reached_others
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
+from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import resent_share
@@ -181,6 +182,9 @@ def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
 
 def _paced(shown: list[Group]) -> str:
     """Return the words on the pace of flows whose limit was the application."""
+    asked = [requests.told(group.flow) for group in shown]
+    if any(shares is not None and requests.held_sides(shares) for shares in asked):
+        return "; Nagle's algorithm and delayed acknowledgments held messages back"
     if any(nature(group.flow) in (*MUTUAL, SLOW_START) or cause(group.flow)[0] is _TRIPS for group in shown):
         return "; round trips and programs set the pace"
     waited = " and waited for their programs"

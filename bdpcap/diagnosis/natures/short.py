@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import again
+from bdpcap.diagnosis import again, relay
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import gate, in_flight
@@ -342,11 +342,11 @@ def _answers_soon(flow: Flow) -> bool:
 def _asks_seldom(flow: Flow) -> bool:
     """Return whether a client paused between its data, which were in flight for a short time in all.
 
-    They are requests for the most part, and nobody waits for the next one. Or a person notices most of the pauses.
+    They are small requests for the most part, and nobody waits for the next one. Or a person notices most of the pauses.
     """
     if not flow.is_from_client or not flow.capture._contents.has_exchanges or not _is_brief(flow):
         return False
-    asked = 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
+    asked = _bulk(flow) is None and 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
     return bool(asked or 2 * _pauses_ns(flow) > flow.summary["active_ns"])
 
 
@@ -401,7 +401,11 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend: data were in flight for {data_ns} in all, and the program sets the pace.",
         )
-    return "", "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace."
+    behind = ", and the path behind a NAT or proxy," if relay.relayed(flow) else ""
+    return (
+        "",
+        f"Nothing to mend: so little data needs no rate; programs and round trips{behind} set the pace.",
+    )
 
 
 def _little(flow: Flow) -> str:
