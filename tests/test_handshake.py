@@ -314,7 +314,7 @@ def test_the_segment_size_below_the_handshakes_is_explained():
 def test_a_sender_whose_own_syn_has_the_size_of_its_segments_takes_it_from_there():
     """RFC 9293 section 3.7.1: a sender takes the smaller of the offered MSS and what its own interface carries."""
     size = segment_size(536, client=536)
-    assert "itself has MSS 536, that of 198.51.100.2 1,460" in size.sentence
+    assert "came with MSS 536, that of 198.51.100.2 with 1,460" in size.sentence
     assert "MTU of 576 bytes" in size.cause
 
 
@@ -384,5 +384,5 @@ def test_one_small_mss_of_unrelated_servers_is_set_by_a_device(servers, offered,
     line = f"All 3 SYN-ACKs to {CLIENT.host} have MSS 536, its own SYNs 1,460, and the servers are unrelated"
     assert any(sentence.startswith(line) for sentence in trust.notable(capture)) == told
     # Each flow has a note of its own where the capture has none.
-    of_flow = any("itself has MSS 536" in note for note in notes(capture.flow(0)))
+    of_flow = any("came with MSS 536" in note for note in notes(capture.flow(0)))
     assert of_flow == (not told and answered[0] < offered and answered[0] == 536)

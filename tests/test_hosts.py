@@ -222,6 +222,11 @@ def test_a_clamped_mss_shows_in_the_window_of_linux():
     syn = hosts.Syn("MSTNW", 64, 64240, 7, 1460, dont_fragment=True, identification_zero=False)
     assert hosts.clamped_from_mss_bytes(syn) is None
     assert hosts.clamped_from_mss_bytes(replace(syn, mss_bytes=1380)) == 1460
+    # A SYN-ACK leaves room for timestamps (tcp_openreq_init_rwin()): 45 and 4 segments of 1,448 bytes.
+    for window in (45 * 1448, 4 * 1448):
+        assert hosts.clamped_from_mss_bytes(replace(syn, mss_bytes=536, window_bytes=window)) == 1460
+        assert hosts.clamped_from_mss_bytes(replace(syn, window_bytes=window)) is None
+    assert hosts.clamped_from_mss_bytes(replace(syn, mss_bytes=536, window_bytes=125 * 524)) is None
     # A route with an MTU of 1,400 has another window: 48 segments of 1,360 bytes.
     assert hosts.clamped_from_mss_bytes(replace(syn, mss_bytes=1360, window_bytes=48 * 1360)) is None
 

@@ -686,6 +686,16 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     assert connections.failed(capture) == 0
 
 
+@pytest.mark.parametrize(
+    ("opening", "idle", "forgotten"), [(True, 0.001, False), (True, 300, True), (False, 0.001, True)]
+)
+def test_a_connection_closed_at_once_was_not_forgotten_as_idle(opening, idle, forgotten):
+    closing = "\n".join(f"+{2**n if n else idle} > F. 1:1(0) ack 1 win 500" for n in range(5))
+    handshake = "0 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+0 > . 1:1(0) ack 1 win 502\n"
+    (said,) = connections.sentences(analyzed(f"{handshake if opening else ''}{closing}"))
+    assert ("had forgotten the idle connection" in said) == forgotten
+
+
 @pytest.mark.parametrize("tries", [2, 5])
 def test_ends_that_both_repeat_what_the_other_never_gets_had_a_firewall_between_them(tries):
     again = "\n".join(f"+{2**n} > P. 1:201(200) ack 1 win 500" for n in range(tries))

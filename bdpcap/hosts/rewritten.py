@@ -17,6 +17,8 @@ _OPTION_BYTES: Final = {"W": 3, "S": 2, "T": 10}
 """Lengths of the options that middleboxes strip (RFC 7323, RFC 2018)."""
 _USUAL_MSS_BYTES: Final = {True: 1460, False: 1440}
 """MSS of Ethernet over IPv4 and over IPv6."""
+_TIMESTAMPS_BYTES: Final = 12
+"""Bytes that aligned timestamps take in every segment (TCPOLEN_TSTAMP_ALIGNED of Linux)."""
 _LINUX_SEGMENTS: Final = (4, 10, 20)
 """Segments in the window of a Linux SYN before it was the most that fit (Linux tcp_default_init_rwnd())."""
 
@@ -51,12 +53,16 @@ def stripped(syn: Syn) -> tuple[str, ...]:
 def clamped_from_mss_bytes(syn: Syn) -> int | None:
     """Return the MSS in bytes with which a Linux host sent this SYN, where a middlebox lowered it; None where unknown.
 
-    Linux rounds the window of its SYN down to whole segments (tcp_select_initial_window()). A window of whole segments of
-    Ethernet, but not of the MSS in the packet, shows the MSS before.
+    Linux rounds the window of its SYN down to whole segments (tcp_select_initial_window()), that of a SYN-ACK less the
+    timestamps in each (tcp_openreq_init_rwin()). A window of whole segments of Ethernet, but not of the MSS in the
+    packet, shows the MSS before.
     """
     if syn.layout not in {"MSTNW", "MNNSNW"} or not syn.mss_bytes:
         return None
     usual = _USUAL_MSS_BYTES[syn.dont_fragment is not None]
-    counts = (*_LINUX_SEGMENTS, 0xFFFF // usual)
-    lowered = syn.mss_bytes < usual and syn.window_bytes % syn.mss_bytes != 0
-    return usual if lowered and syn.window_bytes in {count * usual for count in counts} else None
+    taken = (0, _TIMESTAMPS_BYTES) if "T" in syn.layout else (0,)
+    as_it_is = any(syn.window_bytes % max(1, syn.mss_bytes - options) == 0 for options in taken)
+    units = [usual - options for options in taken]
+    whole = {count * unit for unit in units for count in (*_LINUX_SEGMENTS, 0xFFFF // unit)}
+    lowered = syn.mss_bytes < usual and not as_it_is
+    return usual if lowered and syn.window_bytes in whole else None

@@ -172,6 +172,10 @@ _GAVE_UP: Final = (
     "The end that closed gave up with a reset. The other end was gone, or a NAT or firewall had forgotten the "
     "connection: nothing to mend, unless a program waited."
 )
+_CLOSED_IN_VAIN: Final = (
+    "The other end was gone, or something on the way dropped the FINs. "
+    "Nothing to mend, unless a program needed the connection."
+)
 _DEAF: Final = (
     "Both ends sent again and again, and neither got what the other sent. See what dropped that between them, as a "
     "firewall may that forgot a connection."
@@ -243,6 +247,8 @@ BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
 _LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
+_LEAST_FORGOTTEN_NS: Final = 60_000_000_000
+"""Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
 _MOST_SYNS: Final = 20
 """Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
@@ -444,7 +450,11 @@ def _unclosed(line: Line) -> str:
     """Return the advice on connections whose FINs nothing answered."""
     if 2 * line.deaf > line.connections:
         return _DEAF
-    return _GAVE_UP if line.reset else _ADVICE["unclosed"]
+    if line.reset:
+        return _GAVE_UP
+    # What no device can have forgotten as idle by then.
+    is_young = line.opening_ns[0] >= 0 and line.longest_ns < _LEAST_FORGOTTEN_NS
+    return _CLOSED_IN_VAIN if is_young else _ADVICE["unclosed"]
 
 
 def _left_half_open(line: Line) -> str:

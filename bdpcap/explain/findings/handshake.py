@@ -15,6 +15,7 @@ from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.headers import INSIDE_MTU, of_endpoint
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
+from bdpcap.hosts import clamped_from_mss_bytes
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -217,12 +218,22 @@ def _own_size(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on a sender whose own SYN offers no larger segments than it sends."""
     options = _options(flow)
     headers = of_endpoint(flow.sender)
+    own = flow.capture._contents.systems.syns_of(flow.stream)[0 if flow.is_from_client else 1]
+    before = None if own is None else clamped_from_mss_bytes(own)
+    offered = full + options
+    why = (
+        f"the SYN of {host(flow.sender)} came with MSS {offered:,}, that of {host(flow.receiver)} with "
+        f"{announced + options:,}"
+        if before is None
+        else f"a device on the way lowered the MSS in the SYN of {host(flow.sender)} from {before:,} to {offered:,}"
+    )
     return Finding(
         code=Code.SEGMENT_SIZE,
-        sentence=f"Full segments carry {full:,} bytes: the SYN of {host(flow.sender)} itself has MSS {full + options:,}, "
-        f"that of {host(flow.receiver)} {announced + options:,}.",
-        cause=f"The sender's own interface or route has an MTU of {full + options + headers:,} bytes, or a router on the "
-        "way clamps the MSS of both SYNs.",
+        sentence=f"Full segments carry {full:,} bytes: {why}.",
+        cause=f"The sender's own interface or route has an MTU of {offered + headers:,} bytes, or a router on the way "
+        "clamps the MSS of both SYNs."
+        if before is None
+        else "A router, a firewall or the end of a tunnel clamps the MSS, so that segments fit a smaller MTU.",
         remedy="If the path carries more, raise the MTU there, or lift the clamp.",
         values={"mss_bytes": full, "announced_mss_bytes": announced},
         evidence="the largest payload without PSH, sent three times and more; MSS of both SYNs",
