@@ -664,3 +664,14 @@ def test_less_than_a_segment_fills_no_send_buffer(in_flight, told):
     flows = pd.DataFrame({"stream": [0], "mss_bytes": [1460]})
     flow = SimpleNamespace(rtts=rtts, summary=summary, stream=0, capture=SimpleNamespace(flows=flows))
     assert ("the send buffer" in short._held(flow)) == told
+
+
+@pytest.mark.parametrize(
+    ("link_share", "active_ns", "brief"), [(0.4, 5e8, True), (0.9, 5e8, False), (0.4, 2e9, False)]
+)
+def test_a_link_that_is_full_for_moments_holds_no_short_transfer(monkeypatch, link_share, active_ns, brief):
+    """A burst faster than the link fills it for a moment; a transfer that filled it for long names its rate."""
+    for name in ("_answers_soon", "_is_few", "_is_one_burst", "_is_lifted", "_only_needless"):
+        monkeypatch.setattr(short, name, lambda _flow: False)
+    summary = {"limit": "link", "link_share": link_share, "active_ns": active_ns}
+    assert short.NATURE.holds(SimpleNamespace(summary=summary)) == brief

@@ -285,6 +285,8 @@ def _is_short(flow: Flow) -> bool:
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not lost(flow)
+    # A link is full for moments whenever bursts come faster than it carries them.
+    first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow))
 
