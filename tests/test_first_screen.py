@@ -16,10 +16,11 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import ALL, natures, places
+from bdpcap.diagnosis import ALL, again, natures, places
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.diagnosis.remedy import _other_buffer
+from bdpcap.explain.sent_again import SentAgain
 from bdpcap.report import card, headline, page, ranking, screen, verdict
 from bdpcap.report.notes import _reordering, _sent_again, notes
 from bdpcap.words import units
@@ -905,10 +906,10 @@ def test_retransmissions_are_said_though_another_limit_leads(repeated, share):
 
 def test_ten_losses_are_said_from_one_in_a_hundred_on():
     flow = type("Flow", (), {"_counts": {"lost_before_tap": 0, "largest_bytes": 1000}})()
-    for again, said in ((9, False), (10, True)):
+    for resent, said in ((9, False), (10, True)):
         flow.summary = {
             "limit": "app",
-            "retransmits": again,
+            "retransmits": resent,
             "spurious_retransmits": 0,
             "retransmitted_bytes": 10_000,
             "payload_bytes": 990_000,
@@ -1165,3 +1166,16 @@ def test_the_wait_for_a_timer_is_named_first_where_it_took_much_of_the_time(wait
         "active_ns": 505 * 10**6,
     }
     assert cwnd._timed(SimpleNamespace(summary=pd.Series(summary))) == said
+
+
+@pytest.mark.parametrize(("repairs", "told"), [([4, 0, 0], False), ([2, 1, 0], False), ([1, 1, 2], True)])
+def test_one_overtaken_burst_is_no_habit_of_a_path(monkeypatch, repairs, told):
+    found = SentAgain(share=0.2, arrived=True, overtaken=True)
+    monkeypatch.setattr(again, "_to_an_open_end", lambda _flow: found)
+    sender, receiver = "198.51.100.2:80", "192.0.2.1:40000"
+    capture = SimpleNamespace(
+        flows=pd.DataFrame({"stream": [0], "sender": [sender]}),
+        flow=lambda _stream, _sender: SimpleNamespace(rtts=pd.DataFrame({"retransmits": repairs})),
+    )
+    flow = SimpleNamespace(stream=0, sender=sender, receiver=receiver, is_from_client=False, capture=capture)
+    assert bool(again.advice(flow)) == told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import silence
-from bdpcap.explain.sent_again import clause, sent_again
+from bdpcap.explain.sent_again import FEWEST, clause, sent_again
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
@@ -33,6 +33,14 @@ def _to_an_open_end(flow: Flow) -> SentAgain | None:
     return None if any(one and one.is_after_close for one in quiet) else again
 
 
+def _is_rare(flow: Flow) -> bool:
+    """Return whether the retransmissions of a flow's stream lie in one or two round trips: by chance, not by the path."""
+    capture = flow.capture
+    senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
+    rounds = [capture.flow(flow.stream, sender).rtts["retransmits"] for sender in senders]
+    return sum(int((one > 0).sum()) for one in rounds) < FEWEST
+
+
 def said(flow: Flow) -> str:
     """Return a sentence on the retransmissions of a flow's stream; empty if they were few."""
     again = _to_an_open_end(flow)
@@ -46,7 +54,7 @@ def said(flow: Flow) -> str:
 def advice(flow: Flow) -> tuple[str, str] | None:
     """Return the path of a flow's stream and what to look for there; None if few packets were sent again."""
     again, ends = _to_an_open_end(flow), (host(flow.sender), host(flow.receiver))
-    if again is None or on_one_machine(*ends):
+    if again is None or on_one_machine(*ends) or (again.overtaken and _is_rare(flow)):
         return None
     client, server = ends if flow.is_from_client else reversed(ends)
     held = _OVERTAKEN if again.overtaken else _HELD
