@@ -36,6 +36,7 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=
         "window_max_bytes": window,
         "window_scale": scale,
         "rtt_min_ns": rtt_ms * MS,
+        "mss_bytes": 1448,
         "payload_bytes": table["acked_bytes"].sum(),
         "active_throughput_bps": float(
             rates.of_bytes(table["acked_bytes"].sum(), max(1, table["end_ns"].sum()))
@@ -56,6 +57,18 @@ def test_a_window_that_is_lifted_leaves_the_link():
     assert (lift.limit, lift.follows) == ("rwnd", "link")
     assert lift.now_bps == pytest.approx(10e6)
     assert lift.then_bps == pytest.approx(40e6)
+
+
+@pytest.mark.parametrize("login", [400, 400_000], ids=["a login", "a transfer"])
+def test_a_longer_transfer_has_its_small_beginning_once(login):
+    """Slow start and a login before it are a smaller part of a longer transfer: both rates leave them out."""
+    rounds = [("app", 500, login), ("cwnd", 250, 50_000), ("rwnd", 1000, 1_250_000)]
+    found = lifts(flow(rounds, link_bps=40e6, details=["idle", "slow start", "buffer"]))
+    (lift,) = (one for one in found if one.limit == "rwnd")
+    assert lift.longer
+    before, after = (10e6, 40e6) if login == 400 else (1_650_000 * 8 / 1.5, 1_650_000 * 8 / 0.75)
+    assert lift.now_bps == pytest.approx(before)
+    assert lift.then_bps == pytest.approx(after)
 
 
 def test_a_larger_window_does_not_make_a_program_read():

@@ -294,8 +294,8 @@ def _expected(flow: Flow) -> str:
 
 
 def _change_to(lift: Lift) -> str:
-    longer = " in a longer transfer" if lift.longer else ""
-    return f"{_change(lift.now_bps, lift.then_bps)}{longer}, {_NEXT.get(lift.follows, 'then another limit')}"
+    start = "past slow start, " if lift.longer else ""
+    return f"{start}{_change(lift.now_bps, lift.then_bps)}, {_NEXT.get(lift.follows, 'then another limit')}"
 
 
 def _without(udp: Finding) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.explain import gate
 from bdpcap.explain.buffers import FIELD_MAX
-from bdpcap.explain.capacity import Basis, basis, delivered_bps
+from bdpcap.explain.capacity import INITIAL_WINDOW, Basis, basis, delivered_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.reached import lacks, reached_bps
@@ -35,7 +35,7 @@ class Lift:
     limit: str
     """Limit that is lifted: ``rwnd``, ``sndbuf`` or ``app``."""
     now_bps: float
-    """Rate of the flow's active time."""
+    """Rate of the flow's active time; of `longer` ones, past slow start."""
     then_bps: float
     """Rate to expect without the limit."""
     follows: str
@@ -64,12 +64,15 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     if not 0 < now_bps < link_bps:
         return ()
     whole_ns = float((rtts["end_ns"] - rtts["start_ns"]).sum())
-    rtts = rtts[rtts["detail"] != "slow start"]
+    steady = rtts[rtts["detail"] != "slow start"]
+    longer = (steady["end_ns"] - steady["start_ns"]).sum() < (1 - NOTABLE_SHARE) * whole_ns
+    rtts = _past_the_start(flow, rtts) if longer else steady
     lasting = rtts["end_ns"] - rtts["start_ns"]
     steady_bps = delivered_bps(rtts)
     # A larger window does not make a program read.
     slow = rtts["detail"].isin(READER)
-    longer = lasting.sum() < (1 - NOTABLE_SHARE) * whole_ns
+    # What a longer transfer gains is no gain of the change.
+    now_bps = steady_bps if longer else now_bps
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
         held = ((rtts["limit"] == limit) & ~slow).to_numpy()
@@ -92,6 +95,14 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             follows = max(others, key=lambda name: others[name])
             found.append(Lift(limit, now_bps, then_bps, follows, longer=longer))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
+
+
+def _past_the_start(flow: Flow, rtts: pd.DataFrame) -> pd.DataFrame:
+    """Return some rounds without those of slow start, and without the small messages before it, as of a login."""
+    starts = (rtts["detail"] == "slow start").to_numpy()
+    before = rtts[: starts.argmax() if starts.any() else 0]
+    few = before["acked_bytes"].sum() < INITIAL_WINDOW * flow.summary["mss_bytes"]
+    return rtts[~starts][len(before) if few else 0 :]
 
 
 def active_bps(flow: Flow) -> float:
