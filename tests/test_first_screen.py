@@ -1134,6 +1134,16 @@ def test_the_first_sentence_names_flows_as_their_entries_do():
     sentence = headline.summary(capture, ranking.groups(capture))
     assert "outage (1 flow, " in sentence
     assert "had an outage" not in sentence
+    assert sentence.endswith("6 connections failed; 10 connections opened late.")
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_the_pace_of_programs_without_an_entry_is_no_limit_to_lift():
+    # Three flows that lost packets have entries; four that their programs limited have none.
+    capture = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst")
+    groups = ranking.groups(capture)
+    assert "app" not in {group.flow.summary["limit"] for group in screen.entries(groups).detailed}
+    assert "application" not in headline.summary(capture, groups)
 
 
 def test_losses_before_the_capture_are_looked_for_there():

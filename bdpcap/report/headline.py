@@ -102,6 +102,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     well = [group.flows for group in shown if not (has_place(group.flow) or _is_held_by_others(group.flow))]
     fine = flows[flows.index.isin(pd.concat(well).index)] if well else flows.iloc[:0]
     rest_of = flows[bulk(flows)].drop(fine.index, errors="ignore")
+    # The pace of a program that has no entry is nothing to mend, as far as is known.
+    entered = pd.concat([group.flows for group in shown]).index
+    rest_of = rest_of[(rest_of["limit"] != "app") | rest_of.index.isin(entered)]
     held = (
         rest_of["payload_bytes"]
         .groupby(_verdicts(rest_of, shown))
@@ -136,9 +139,10 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         for limit, own in most.iterrows()
     ]
     out = "" if OUTAGE.title in most.index else out
-    failed = connections.failed(capture)
+    failed, late = connections.failed(capture), sum(count for _, count in connections.late(capture))
     if failed >= NOTABLE_SHARE * capture.info.streams:
         out += f"; {units.number(failed, 'connection')} failed"
+    out += f"; {units.number(late, 'connection')} opened late" if late else ""
     ended = (
         f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
     )
