@@ -514,12 +514,13 @@ def test_without_the_handshake_news_and_late_answers_are_not_told_apart(before, 
     assert ("sent news or commands, or was slow to answer" in flow.remedy.words) == unclear
 
 
-def test_a_server_that_spoke_first_may_be_the_one_that_asks():
+@pytest.mark.parametrize("often", [1, 4], ids=["each", "one in four"])
+def test_a_server_that_spoke_first_may_be_the_one_that_asks(often):
     """A shell that calls home opens the connection; who sits at the other end types the commands."""
     talk = "".join(
         f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {101 + 100 * n} win 502\n"
-        f"+{3 + n % 3} < P. {101 + 100 * n}:{201 + 100 * n}(100) ack {101 + 100 * n} win 500\n"
-        for n in range(6)
+        f"+{0.02 if n % often else 3 + n % 3} < P. {101 + 100 * n}:{201 + 100 * n}(100) ack {101 + 100 * n} win 500\n"
+        for n in range(9)
     )
     flow = analysed(f"{HANDSHAKE}\n+.1 < P. 1:101(100) ack 1 win 500\n{talk}").flow(0)
     assert natures.nature(flow) is natures.in_turn.NATURE

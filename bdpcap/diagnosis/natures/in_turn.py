@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NATURE"]
 
 _AT_ONCE: Final = 0.1
-"""Share of the server's usual time below which the client's is no time of a program that decides: a choice."""
+"""Share of the server's usual long time below which the client's is no time of a program that decides: a choice."""
 
 
 def _is_unclear(flow: Flow) -> bool:
@@ -31,7 +31,7 @@ def _is_unclear(flow: Flow) -> bool:
         return False
     if requests.held_sides(shares) or shares.news or sent_again(flow) is not None:
         return False
-    return _are_short(flow) and _waits_for_server(shares)
+    return _are_short(flow) and _waits_for_server(flow, shares)
 
 
 def _greeted(flow: Flow) -> bool:
@@ -50,11 +50,12 @@ def _are_short(flow: Flow) -> bool:
     return bool(usual < initial_window_bytes(flow))
 
 
-def _waits_for_server(shares: Shares) -> bool:
-    """Return whether most of the time passed until the server sent, and the client usually followed at once."""
-    server_ns, client_ns = (shares.medians_ns[side] for side in ("server", "client"))
-    most = next(iter(shares.parts))
-    return most == "server" and server_ns >= NOTICED_NS and client_ns < _AT_ONCE * server_ns
+def _waits_for_server(flow: Flow, shares: Shares) -> bool:
+    """Return whether most of the time passed in waits for the server, after which the client usually followed at once."""
+    long = flow._requests[flow._requests["server_ns"] >= NOTICED_NS]
+    if 2 * long["server_ns"].sum() < shares.lasting_ns:
+        return False
+    return bool(long["client_ns"].median() < _AT_ONCE * long["server_ns"].median())
 
 
 def _in_turn(flow: Flow) -> str:
@@ -62,13 +63,13 @@ def _in_turn(flow: Flow) -> str:
     if shares is None:
         return ""
     waits = [
-        f"{units.duration(shares.medians_ns[side])} until {name} sent"
+        f"{units.duration(shares.parts[side] * shares.lasting_ns)} until {name} sent"
         for side, name in zip(("server", "client"), named(flow), strict=True)
     ]
     number = units.number(shares.count, "message")
     why = f"{named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
     unclear = f"{why} the capture does not show which end asked."
-    return f"{number} each way, in turn: typically {', and '.join(waits)}. {unclear}"
+    return f"{number} each way, in turn: in all, it took {', and '.join(waits)}. {unclear}"
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
