@@ -62,6 +62,7 @@ CASES = {
     "idle-turn": (
         [
             {"writes.peers_turn": True, "window.closed_share": 0},
+            {"writes.unbegun": True, "window.closed_share": 0},
             {"writes.parting": True, "window.closed_share": 0},
         ],
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},

@@ -132,6 +132,20 @@ def test_who_waits_for_the_other_side_is_idle_and_who_has_the_turn_is_not():
     ]
 
 
+@pytest.mark.parametrize(("wait", "limit"), [(0.5, "app"), (18, "idle")])
+def test_a_connection_that_was_opened_before_its_need_is_idle(wait, limit):
+    """A browser opens spare connections; an upload over one began 18 s later, and took 1.5 s."""
+    rounds = all_of_client(
+        HANDSHAKE
+        + f"""
+        +{wait} > . 1:1461(1460) ack 1 win 502
+        +0      > P. 1461:2921(1460) ack 1 win 502
+        +.020   < . 1:1(0) ack 2921 win 512
+        """
+    )
+    assert rounds["limit"].iloc[0] == limit
+
+
 @pytest.mark.parametrize(
     ("window", "limit"),
     [(0, "rwnd"), (120, "rwnd"), (400, "app")],

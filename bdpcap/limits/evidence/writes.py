@@ -9,7 +9,7 @@ import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
 from bdpcap.limits.evidence.flight import EARLY, STRETCH
-from bdpcap.limits.rounds import HALF, REACH
+from bdpcap.limits.rounds import HALF, REACH, SECOND_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -20,6 +20,8 @@ PEERS_TURN: Final = 1
 """Value of the core's column ``turn``; see `Counts.turn`."""
 ANSWERING: Final = 2
 """Value of the core's column ``turn``; see `Counts.turn`."""
+CLIENT: Final = 0
+"""The direction of the client's data."""
 SERVER: Final = 1
 """The direction of the server's data."""
 FAREWELL_BYTES: Final = 536
@@ -94,6 +96,15 @@ class Writes(Concept):
         """Was nothing in flight until the peer sent data, or until the FIN or the end of the flow?"""
         waiting: Bools = self.rounds.turn == PEERS_TURN
         return waiting
+
+    @field("yes")
+    def unbegun(self) -> Bools:
+        """Had a client that opened the connection sent nothing yet, for a second or more?"""
+        rounds = self.rounds
+        before = rounds.total(rounds.sent_bytes) - rounds.after(rounds.sent_bytes)
+        opened = (rounds.direction == CLIENT) & np.isfinite(self.all.vantage.initial_rtt_ns)
+        unbegun: Bools = self.idle & opened & (before == 0) & (rounds.duration >= SECOND_NS)
+        return unbegun
 
     @field("yes")
     def over(self) -> Bools:

@@ -1,7 +1,8 @@
 """Idle time: nothing was asked of the sender.
 
 It is no limit. All data is acknowledged and the peer has the turn, or nothing follows but keep-alives or a farewell. Or
-the last data is sent, and its acknowledgment, a FIN or a reset follows.
+a client has not sent its first data for a second. Or the last data is sent, and its acknowledgment, a FIN or a reset
+follows.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ RULES: Final = (
     Rule(
         id="idle-turn",
         limit="idle",
-        holds=all_of(any_of(it(Writes.peers_turn), it(Writes.parting)), OPEN),
+        holds=all_of(any_of(it(Writes.peers_turn), it(Writes.unbegun), it(Writes.parting)), OPEN),
         unless=it(Loss.outage),
-        says="All data was acknowledged, and the peer sent the next data, or none but a farewell followed.",
-        why="A request, its answer and the next request take turns. A connection without either waits for its user.",
+        says="All data was acknowledged, and the peer sent the next data, or none but a farewell followed. Or a client "
+        "sent its first data a second or more after it had opened the connection.",
+        why="A request, its answer and the next request take turns. A connection without either waits for its user, as "
+        "one that a browser opens before it needs it.",
         blind="Programs that send in both directions at once have no turns: a pause of one of them looks idle.",
         source="RFC 9293 section 3.8.4 (keep-alives); RFC 8446 section 6.1 (close_notify)",
     ),
