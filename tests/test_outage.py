@@ -2,6 +2,7 @@
 
 import io
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import natures
-from bdpcap.diagnosis.natures import short
+from bdpcap.diagnosis.natures import outage, short
 from bdpcap.report import headline, ranking, screen, verdict
 
 
@@ -64,6 +65,37 @@ def test_acknowledgments_of_other_data_show_that_the_path_was_up():
     assert "No acknowledgment of new data came for 4.02 s" in screen.sentences(flow)[-1]
     assert "show that 198.51.100.2 was there." in screen.sentences(flow)[-1]
     assert flow.remedy.words.startswith("Find where packets are lost")
+
+
+@pytest.mark.parametrize("again", ["", "+2 > . 5841:7301(1460) ack 1 win 502\n"], ids=["once", "again"])
+def test_data_sent_once_and_acknowledged_late_were_not_lost(again):
+    # A timer had run out before. Then four segments wait for 4 s, and each is acknowledged on its own.
+    segments = "".join(f"+0 > . {at}:{at + 1460}(1460) ack 1 win 502\n" for at in range(1461, 7301, 1460))
+    acks = "".join(f"+.001 < . 1:1(0) ack {at} win 500\n" for at in range(2921, 8761, 1460))
+    flow = opened(f"""
+    +.001 > .  1:1461(1460) ack 1 win 502
+    +.400 > .  1:1461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 1461 win 500
+    {segments}
+    +.4 < . 1:1(0) ack 1461 win 499
+    {again}+{2 if again else 4} < . 1:1(0) ack 1461 win 498
+    {acks}
+    """).flow(0)
+    late = not again
+    assert ("Nothing was sent again in it" in " ".join(screen.sentences(flow))) == late
+    assert (natures.nature(flow) is natures.LATE) == late
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.9, False), (0.4, True)])
+def test_a_window_that_held_a_flow_for_longer_than_its_stall_is_the_news(monkeypatch, share, kind):
+    monkeypatch.setattr(outage, "stalled", lambda _flow: True)
+    summary = {
+        "limit": "rwnd",
+        "rwnd_share": share,
+        "longest_stall_ns": 2_750_000_000,
+        "active_ns": 18_000_000_000,
+    }
+    assert outage._is_news(SimpleNamespace(summary=summary)) == kind
 
 
 def test_one_timer_after_a_report_of_all_but_a_hole_is_no_outage():

@@ -82,6 +82,26 @@ def _has_outage(flow: Flow) -> bool:
     return stalled(flow) and not _came_meanwhile(flow) and not _only_answer_lost(flow)
 
 
+def _is_news(flow: Flow) -> bool:
+    """Return whether a stall that is no outage is the news of a flow: no window held it for longer in all."""
+    summary = flow.summary
+    limit = str(summary["limit"])
+    held = limit in ("rwnd", "sndbuf") and summary[f"{limit}_share"] > 1 / 2
+    stall_ns = summary["longest_stall_ns"]
+    brief = pd.notna(stall_ns) and 2 * stall_ns < summary[f"{limit}_share"] * summary["active_ns"]
+    return stalled(flow) and not (held and brief)
+
+
+def _only_late(flow: Flow) -> bool:
+    """Return whether a sender sent nothing again in its longest stall, and got its acknowledgments after it."""
+    start_ns, stall_ns = flow._counts["longest_stall_start_ns"], flow.summary["longest_stall_ns"]
+    if flow.summary["vantage"] != "sender" or start_ns is None or pd.isna(stall_ns):
+        return False
+    rtts = flow.rtts
+    own = rtts[(rtts["start_ns"] < start_ns + stall_ns) & (rtts["end_ns"] > start_ns)]
+    return bool(len(own) and not own["retransmits"].any() and own["acked_bytes"].iloc[-1] > 0)
+
+
 def _only_answer_lost(flow: Flow) -> bool:
     """Return whether the longest stall needs no more than one lost acknowledgment: the data had arrived before it.
 
@@ -97,6 +117,8 @@ def _losses(flow: Flow) -> str:
     known = f"Other acknowledgments show that {host(flow.receiver)} was there."
     if _only_answer_lost(flow):
         known = "The data had arrived before: their acknowledgment was lost or late."
+    elif _only_late(flow):
+        known = "Nothing was sent again in it: packets or their acknowledgments were late, not lost."
     elif mostly_needless(flow):
         known = "Most data sent again had arrived: they, or their acknowledgments, came late."
     return f"No acknowledgment of new data came for {waited}{_timers(flow)}. {known}{_rest(flow)}"
@@ -294,7 +316,7 @@ NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)
 
 LOSSES: Final = Nature(
     "loss and timeouts",
-    lambda flow: stalled(flow) and not mostly_needless(flow),
+    lambda flow: _is_news(flow) and not (mostly_needless(flow) or _only_late(flow)),
     _losses,
     lambda flow: (places.path(flow), _STILL_THERE),
     shown,
@@ -303,7 +325,7 @@ LOSSES: Final = Nature(
 
 LATE: Final = Nature(
     "late acknowledgments and timeouts",
-    stalled,
+    _is_news,
     _losses,
     lambda flow: (
         places.path_back(flow) if _only_answer_lost(flow) else places.both_ways(flow),
