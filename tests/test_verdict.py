@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import zstandard
 from oracles import SAMPLES
-from packets import pcap, read_pcap
-from scenario import CLIENT, scenario
+from packets import Address, pcap, read_pcap
+from scenario import CLIENT, SERVER, scenario
 from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
 import bdpcap
@@ -399,6 +399,28 @@ def test_data_sent_again_and_again_without_any_acknowledgment_have_a_place(tmp_p
     assert headline.no_bulk(capture).endswith(
         f"retransmissions. 105 flows, sent by {CLIENT.host}, had no acknowledgment in the capture: {where}"
     )
+
+
+@pytest.mark.parametrize(("own", "told"), [(SERVER.host, False), ("192.0.2.9", True)])
+def test_packets_for_a_connection_that_the_captures_own_host_forgot_held_nobody(
+    monkeypatch, tmp_path, own, told
+):
+    vain = "0 > P. 1:57(56) ack 1 win 502" + "".join(
+        f"\n+{wait} > P. 1:57(56) ack 1 win 502" for wait in (0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 19.2)
+    )
+    sound = [
+        replace(packet, time_ns=packet.time_ns + number * 50_000_000)
+        for number in range(6)
+        for packet in scenario(
+            SHORT, client=Address(f"192.0.2.{100 + number}", 41_000), server=Address("203.0.113.9", 80)
+        )
+    ]
+    packets = sorted([*scenario(vain), *sound], key=lambda packet: packet.time_ns)
+    (tmp_path / "forgot.pcap").write_bytes(pcap(packets))
+    monkeypatch.setattr(headline.place, "own", lambda _capture: own)
+    said = headline.no_bulk(bdpcap.analyze(tmp_path / "forgot.pcap"))
+    assert said.startswith("No bulk transfer here: 13 flows carried ")
+    assert ("had no acknowledgment in the capture" in said) == told
 
 
 LATE = """

@@ -207,13 +207,15 @@ def no_bulk(capture: Capture) -> str:
     flows = once_each(capture, capture.flows)
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
+    carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
+    leftover = _is_leftover(capture, flows)
+    flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.
     lasting = flows["active_ns"].astype(float)
     held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
     # A program waits for no acknowledgment.
     held["app"] -= float(np.minimum(_unacknowledged_ns(flows), flows["app_share"] * lasting).sum())
     limit = max(held, key=lambda name: held[name])
-    carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
     if not held[limit]:
         return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
     most = held[limit] / float(lasting.sum())
@@ -228,6 +230,17 @@ def no_bulk(capture: Capture) -> str:
     # Congestion control waits for acknowledgments, too.
     late = "" if limit == "cwnd" else _late(flows)
     return f"No bulk transfer here: {carried}, and {lasted}{waited}{late}.{said}"
+
+
+def _is_leftover(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
+    """Return which flows were sent again and again to the host of the capture, which answered none of them.
+
+    It knew the connection no more, and nobody waited.
+    """
+    in_vain = flows["longest_stall_ns"].isna() & (flows["retransmits"] >= GIVEN_UP)
+    own = place.own(capture)
+    to_own: pd.Series[bool] = flows["receiver"].map(host) == own
+    return in_vain & to_own
 
 
 def _sent_in_vain(flows: pd.DataFrame) -> str:
