@@ -601,6 +601,25 @@ def test_answers_that_reached_the_client_had_no_bad_way_back():
 
 
 @pytest.mark.parametrize(
+    ("servers", "answered", "told"), [(3, False, True), (2, False, False), (3, True, False)]
+)
+def test_a_network_without_a_way_over_ipv6_is_told_so(servers, answered, told):
+    """Programs try both IP versions. Where no server of several answers over IPv6, the servers are not down."""
+    client = Address("2001:db8::1", 50_000)
+    packets = scenario(HANDSHAKE, server=Address("203.0.113.7", 443))
+    for number in range(servers):
+        packets += scenario(
+            f"{number} {TRY}\n+1 {TRY}", client=client, server=Address(f"2001:db8:{number}::2", 443)
+        )
+    if answered:
+        packets += scenario(HANDSHAKE, client=client, server=Address("2001:db8:9::2", 443))
+    packets.sort(key=lambda packet: packet.time_ns)
+    said = " ".join(connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets)))))
+    assert f"{servers} connections from [2001:db8::1] to port 443" in said or not told
+    assert ("No server answered over IPv6, and others did over IPv4" in said) == told
+
+
+@pytest.mark.parametrize(
     ("server", "port", "start_s", "raced"),
     [
         ("2001:db8::2", 80, 0.7, True),

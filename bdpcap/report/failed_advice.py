@@ -132,6 +132,10 @@ UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."
 )
+_NO_IPV6: Final = (
+    "No server answered over IPv6, and others did over IPv4. See whether this network has a route to the Internet over "
+    "IPv6, or a firewall drops it."
+)
 _GIVEN_UP: Final = (
     "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
 )
@@ -261,6 +265,7 @@ AT_CLIENT: Final = (
     _GIVEN_UP_OR_OLDER,
     _GIVEN_UP_OR_LACKING,
     _DROPPED,
+    _NO_IPV6,
 )
 """Advice on SYNs that were never answered, whatever their server: one client's have one cause."""
 _TRIED: Final = ("never answered", "refused")
@@ -319,13 +324,20 @@ def _without_answer(line: Line, around: Around) -> str:
     if line.at_server:
         dropped = _SCANNED if line.of_strangers else _DROPPED_THERE
         return _SILENT if accepted else dropped
-    if len(line.clients) == 1 and line.clients.one in around.unreachable:
-        return UNREACHABLE.format(line.clients.one)
+    if without := _of_client(line, around):
+        return without
     if accepted:
         return _lost(line, around.others)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
     return _silent_host(line, around.others)
+
+
+def _of_client(line: Line, around: Around) -> str:
+    """Return the advice on a client that nobody answered, by this address or over this IP version; empty for others."""
+    if len(line.clients) == 1 and line.clients.one in around.unreachable:
+        return UNREACHABLE.format(line.clients.one)
+    return _NO_IPV6 if len(line.clients) == 1 and line.clients.one in around.without_ipv6 else ""
 
 
 def _never_repeated(line: Line, around: Around) -> str:

@@ -37,6 +37,8 @@ _TALKING: Final = ("never answered", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
 _BY_PORT: Final = (*RACING, "refused")
 """Kinds whose advice depends on other connections to their ports."""
+_SEVERAL: Final = 3
+"""Fewest servers that do not all lack IPv6, or are down, by chance; a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Around:
     """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
     unreachable: set[str]
     """Clients that nobody answers."""
+    without_ipv6: set[str]
+    """Clients that tried several servers over IPv6 in vain, at ports that opened over IPv4 only."""
     probed: set[str]
     """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
     stand_ins: frozenset[tuple[str, int]]
@@ -74,11 +78,11 @@ class Around:
 def around(capture: Capture) -> Around:
     """Return the surroundings of the connections of a capture that failed."""
     made = lines(capture)
+    over_ipv6 = _over_ipv6(made["never answered"])
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
     swept = _of_many_hosts(made)
-    others = talks.of(
-        capture, hosts | swept.keys(), {line.ports.one for kind in _BY_PORT for line in made[kind]}
-    )
+    ports = {line.ports.one for kind in _BY_PORT for line in made[kind]}
+    others = talks.of(capture, hosts | swept.keys(), ports.union(*over_ipv6.values()))
     tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
     return Around(
         first_ns=capture.info.first_ns or 0,
@@ -98,8 +102,22 @@ def around(capture: Capture) -> Around:
             if one.reason in _REFUSED
         },
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
+        without_ipv6={
+            client for client, tried in over_ipv6.items() if any(map(others.only_over_ipv4, tried))
+        },
         probed=_probed(made["refused"]),
     )
+
+
+def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
+    """Return the clients that tried several servers over IPv6 in vain, with the ports that they tried."""
+    own = [line for line in unanswered if len(line.clients) == 1 and line.clients.one.startswith("[")]
+    servers: defaultdict[str, set[str]] = defaultdict(set)
+    ports: defaultdict[str, set[str]] = defaultdict(set)
+    for line in own:
+        servers[line.clients.one].update(line.servers.first)
+        ports[line.clients.one].update(line.ports.first)
+    return {client: ports[client] for client in ports if len(servers[client]) >= _SEVERAL}
 
 
 def _probed(refused: list[Line]) -> set[str]:

@@ -111,6 +111,11 @@ class Talks:
         began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns + FIRST_TIMEOUT_NS)
         return int(np.count_nonzero(self._of_other_version(client, port) & began))
 
+    def only_over_ipv4(self, port: str) -> bool:
+        """Return whether a port opened connections over IPv4, and none over IPv6."""
+        opened = self.over_ipv6[self.complete & (self.port == hash(port))]
+        return bool(len(opened) and not opened.any())
+
     def answered(self, client: str) -> bool:
         """Return whether any host answered a client, or the client another as its server."""
         return hash(client) in self.client or self.answers(client)
