@@ -11,6 +11,7 @@ from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 from bdpcap.diagnosis import natures
+from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
 from bdpcap.report import screen
@@ -689,3 +690,29 @@ def test_a_link_that_is_full_for_moments_holds_no_short_transfer(monkeypatch, li
         monkeypatch.setattr(short, name, lambda _flow: False)
     summary = {"limit": "link", "link_share": link_share, "active_ns": active_ns}
     assert short.NATURE.holds(SimpleNamespace(summary=summary)) == brief
+
+
+@pytest.mark.parametrize(
+    ("fast", "said"), [(1, "Later data overtook earlier ones"), (0, "The path held data for longer")]
+)
+def test_data_that_others_overtook_were_not_held_for_longer_than_a_timer(monkeypatch, fast, said):
+    """A fast retransmission follows reports of later data (RFC 5681 section 3.2), and not a timer."""
+    monkeypatch.setattr(short, "_only_needless", lambda _flow: True)
+    summary = {
+        "cwnd_share": 0.9,
+        "active_ns": 3e8,
+        "spurious_retransmits": 1,
+        "retransmits": 1,
+        "fast_retransmits": fast,
+    }
+    assert said in short._held_by_path(SimpleNamespace(summary=summary))
+
+
+@pytest.mark.parametrize(("vantage", "told"), [("sender", True), ("receiver", False)])
+def test_the_most_in_flight_is_told_where_it_is_known(vantage, told):
+    """Next to the receiver, a flight that is late and the next one may pass within one round."""
+    summary = {"vantage": vantage, "retransmits": 0}
+    words = cwnd._growth(
+        SimpleNamespace(summary=summary), pd.DataFrame({"in_flight_max_bytes": [78_540, 107_100]})
+    )
+    assert ("107,100 bytes were in flight at most" in words) == told

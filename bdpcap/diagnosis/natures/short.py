@@ -231,6 +231,8 @@ def _held_by_path(flow: Flow) -> str:
         return ""
     arrived, again = int(flow.summary["spurious_retransmits"]), int(flow.summary["retransmits"])
     of_all = units.number(again, "packet") if arrived == again else f"{arrived} of {again} packets"
+    if 2 * int(flow.summary["fast_retransmits"]) > again:
+        return f" Later data overtook earlier ones on the way: {of_all} sent again had arrived."
     return f" The path held data for longer than their sender waits: {of_all} sent again had arrived."
 
 
