@@ -10,6 +10,7 @@ import numpy as np
 
 from bdpcap.errors import ArgumentError
 from bdpcap.limits import HIDDEN
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.read import vantage
 from bdpcap.read.in_process import InProcess
 from bdpcap.words import quantities
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 
-_TLS_FAREWELL_BYTES: Final = 100
-"""Most bytes of a server's farewell: GOAWAY of HTTP/2 and close_notify (RFC 9113 section 6.8, RFC 8446 section 6.1).
-
-With the overhead of their records, they have 63 to 85 bytes.
-"""
 _HTTP2_CONTROL_BYTES: Final = (31, 35, 38, 39, 42, 46)
 """Bytes of a record that holds one control frame of HTTP/2: an acknowledgment of settings or a ping, or a credit.
 
@@ -153,7 +149,7 @@ class Flow(InProcess):
         if asked.all():
             return each
         control = each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
-        farewell = each["response_bytes"].iloc[-1] <= _TLS_FAREWELL_BYTES
+        farewell = each["response_bytes"].iloc[-1] <= TLS_FAREWELL_BYTES
         parting = farewell and self.capture._contents.streams.closed_by_server(self.stream)
         answered = asked & ~control
         return each[answered & (each.index != each.index[-1])] if parting else each[answered]

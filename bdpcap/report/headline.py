@@ -30,7 +30,7 @@ from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import resent_share
-from bdpcap.report import connections, no_flows
+from bdpcap.report import connections, no_flows, slow_answers
 from bdpcap.report.failures import GIVEN_UP
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
@@ -125,11 +125,11 @@ def summary(capture: Capture, shown: list[Group]) -> str:
             for count, what in ((failed, "failed"), (late, "opened late"))
             if count
         ]
-        noticed = _is_another_noticed(flows, shown)
+        noticed = _is_another_noticed(capture, flows, shown)
         # Flows of a connection that failed are no success.
         no_need = "" if noticed or connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
-        return f"{whole}{well_but if but else _well(flows, shown)}."
+        return f"{whole}{well_but if but else _well(capture, flows, shown)}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{out or _paced(shown)}."
@@ -153,16 +153,18 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     return f"{whole}{ended}{limits}{out}."
 
 
-def _well(flows: pd.DataFrame, shown: list[Group]) -> str:
+def _well(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> str:
     """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
-    one = _is_another_noticed(flows, shown)
+    one = _is_another_noticed(capture, flows, shown)
     return "; the flows shown need no mending" if one else "; nothing here needs mending"
 
 
-def _is_another_noticed(flows: pd.DataFrame, shown: list[Group]) -> bool:
-    """Return whether a flow that is not shown lost a time that a person notices."""
+def _is_another_noticed(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> bool:
+    """Return whether a flow that is not shown lost a time that a person notices, or several waited so for answers."""
     others = flows.drop(pd.concat([group.flows for group in shown]).index, errors="ignore")
-    return bool(not others.empty and lost_ns(others).max() >= NOTICED_NS)
+    if others.empty:
+        return False
+    return bool(lost_ns(others).max() >= NOTICED_NS or slow_answers.sentence(capture, others))
 
 
 def _is_held_by_others(flow: Flow) -> bool:
@@ -225,6 +227,7 @@ def no_bulk(capture: Capture) -> str:
         waited = "they waited for retransmissions"
     in_vain = _sent_in_vain(flows) if limit == "cwnd" else ""
     longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
+    longest = longest or slow_answers.sentence(capture, flows)
     alone = limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
     said = in_vain or longest or (f" {_PACED}" if alone else "")
     # Congestion control waits for acknowledgments, too.
@@ -289,7 +292,8 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
         return ""
     sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
     least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
-    return f"{sentence}{_longest(capture, hidden, least_ns)}"
+    unseen = hidden[~hidden["stream"].isin({stream for stream, _ in known})]
+    return f"{sentence}{_longest(capture, hidden, least_ns) or slow_answers.sentence(capture, unseen)}"
 
 
 def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:

@@ -14,7 +14,7 @@ from bdpcap.limits.rounds import HALF, REACH, SECOND_NS
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["Writes"]
+__all__ = ["FAREWELL_BYTES", "TLS_FAREWELL_BYTES", "Writes"]
 
 PEERS_TURN: Final = 1
 """Value of the core's column ``turn``; see `Counts.turn`."""
@@ -26,6 +26,11 @@ SERVER: Final = 1
 """The direction of the server's data."""
 FAREWELL_BYTES: Final = 536
 """Bytes that a farewell (a TLS alert) stays below: the least MSS that every host takes (RFC 9293 section 3.7.1)."""
+TLS_FAREWELL_BYTES: Final = 100
+"""Most bytes of a server's farewell: GOAWAY of HTTP/2 and close_notify (RFC 9113 section 6.8, RFC 8446 section 6.1).
+
+With the overhead of their records, they have 63 to 85 bytes.
+"""
 
 NOTHING: Final = 0.99
 """Share of a round with nothing in flight from which it was idle: the last acknowledgment may come within it."""
@@ -118,12 +123,17 @@ class Writes(Concept):
 
     @field("yes")
     def parting(self) -> Bools:
-        """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?"""
+        """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?
+
+        What follows a request is its answer, unless it is as short as farewells in TLS are. The first data is none.
+        """
         rounds = self.rounds
-        sent = rounds.sent_bytes + rounds.retransmitted_bytes
-        parting: Bools = (
-            self.idle & (rounds.after(sent) < FAREWELL_BYTES) & (rounds.after(rounds.after_fin) > 0)
-        )
+        new = rounds.after(rounds.sent_bytes)
+        little = new + rounds.after(rounds.retransmitted_bytes) < FAREWELL_BYTES
+        opened = np.isfinite(self.all.vantage.initial_rtt_ns)
+        answers = (new > TLS_FAREWELL_BYTES) | opened & (rounds.total(rounds.sent_bytes) == new)
+        parting: Bools = self.idle & little & (rounds.after(rounds.after_fin) > 0)
+        parting &= ~(self.answering & answers)
         return parting
 
     @field("yes")

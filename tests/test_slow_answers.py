@@ -1,0 +1,56 @@
+"""Servers that let short connections wait: one answer each, and no flow large enough for an entry."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from packets import Address, pcap
+from scenario import HANDSHAKE, scenario
+
+import bdpcap
+from bdpcap.report import headline, ranking, slow_answers
+
+SERVER = Address("198.51.100.2", 6475)
+
+
+def capture(waits):
+    """Return a capture of one connection after the other, each with a request, an answer after that wait, and a close."""
+    packets = []
+    for number, wait in enumerate(waits):
+        text = f"""
+        +.001 > P. 1:101(100) ack 1 win 502
+        +.001 < .  1:1(0) ack 101 win 512
+        +{wait} < P. 1:211(210) ack 101 win 512
+        +.001 > F. 101:101(0) ack 211 win 502
+        +.001 < F. 211:211(0) ack 102 win 512
+        +.001 > .  102:102(0) ack 212 win 502
+        """
+        started = HANDSHAKE.replace("0     >", f"{number * 10} >", 1)
+        packets += scenario(started + text, client=Address("192.0.2.1", 40_000 + number), server=SERVER)
+    return bdpcap.analyze(io.BytesIO(pcap(packets)))
+
+
+@pytest.mark.parametrize(
+    ("waits", "told"),
+    [
+        ([2, 0.01, 2.5, 0.01, 3], "3 of 5 connections"),
+        ([2, 0.01, 2.5, 0.01, 0.01], ""),
+        ([2, 2, 2, *[0.01] * 20], ""),
+    ],
+    ids=["most", "two", "few of many"],
+)
+def test_a_server_that_lets_short_connections_wait_is_named(waits, told):
+    made = capture(waits)
+    said = slow_answers.sentence(made, made.flows)
+    assert ("waited over a second for their only answer" in said) == bool(told)
+    assert told in said
+    if told:
+        assert f"to {SERVER} waited" in said
+        assert "3 s at most" in said
+
+
+def test_flows_without_an_entry_that_waited_are_not_well():
+    made = capture([2, 0.01, 2.5, 0.01, 3])
+    assert ranking.groups(made) == []
+    assert "nothing to mend" not in headline.no_bulk(made).lower()
