@@ -14,7 +14,7 @@ from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
-from bdpcap.report import screen
+from bdpcap.report import headline, ranking, screen
 
 
 def all_of_client(text):
@@ -716,3 +716,25 @@ def test_the_most_in_flight_is_told_where_it_is_known(vantage, told):
         SimpleNamespace(summary=summary), pd.DataFrame({"in_flight_max_bytes": [78_540, 107_100]})
     )
     assert ("107,100 bytes were in flight at most" in words) == told
+
+
+@pytest.mark.parametrize(("wait", "told"), [(3, True), (0.3, False)])
+def test_a_lone_answer_that_took_seconds_is_the_servers(wait, told):
+    """A page of 200 bytes needs no rate; what made its client wait is in the server's log."""
+    capture = analysed(
+        HANDSHAKE
+        + f"""
+        +.001  > P. 1:184(183) ack 1 win 502
+        +.0001 < .  1:1(0) ack 184 win 512
+        +{wait} < P. 1:198(197) ack 184 win 512
+        +.001  > .  184:184(0) ack 198 win 502
+        +2     < F. 198:198(0) ack 184 win 512
+        +.001  > F. 184:184(0) ack 199 win 502
+        +.001  < .  199:199(0) ack 185 win 512
+        """
+    )
+    words = capture.flow(0, str(SERVER)).remedy.words
+    assert (f"{SERVER.host} answered after 3 s: its log shows why" in words) == told
+    assert words.startswith("Nothing to mend")
+    said = headline.summary(capture, ranking.groups(capture))
+    assert ("nothing on the path needs mending" in said) == told

@@ -23,7 +23,7 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.natures.outage import reached_others
-from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.diagnosis.natures.short import LITTLE, NOTICED_NS, let_wait_ns
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings import requests
@@ -155,8 +155,10 @@ def summary(capture: Capture, shown: list[Group]) -> str:
 
 def _well(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> str:
     """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
-    one = _is_another_noticed(capture, flows, shown)
-    return "; the flows shown need no mending" if one else "; nothing here needs mending"
+    if _is_another_noticed(capture, flows, shown):
+        return "; the flows shown need no mending"
+    waited = any(nature(group.flow) is LITTLE and let_wait_ns(group.flow) for group in shown)
+    return f"; nothing {'on the path' if waited else 'here'} needs mending"
 
 
 def _is_another_noticed(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> bool:

@@ -17,6 +17,7 @@ from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -27,6 +28,7 @@ __all__ = [
     "NOTICED_NS",
     "ends_by_itself",
     "initial_window_bytes",
+    "let_wait_ns",
     "pauses",
     "shown",
     "speed",
@@ -405,11 +407,27 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend: data were in flight for {data_ns} in all, and the program sets the pace.",
         )
+    if longest_ns := let_wait_ns(flow):
+        server = host(flow.sender)
+        words = f"{server} answered after {units.duration(longest_ns)}: its log shows why, if somebody waited for that."
+        return "", f"Nothing to mend on the path: {words}"
     behind = ", and the path behind a NAT or proxy," if relay.relayed(flow) else ""
     return (
         "",
         f"Nothing to mend: so little data needs no rate; programs and round trips{behind} set the pace.",
     )
+
+
+def let_wait_ns(flow: Flow) -> int:
+    """Return the longest time for which a server's program let its client wait; 0 if nobody notices that.
+
+    A request may be a message that a person answers.
+    """
+    if flow.is_from_client or not flow.capture._contents.has_exchanges or relay.relayed(flow):
+        return 0
+    longest_ns = flow._requests["server_ns"].max()
+    noticed = pd.notna(longest_ns) and longest_ns >= NOTICED_NS and not app.owing(flow.rtts).empty
+    return int(longest_ns) if noticed else 0
 
 
 def _little(flow: Flow) -> str:
