@@ -111,7 +111,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
     if _is_held(flow):
         # What the path held looks like time of the server behind it.
         return units.duration(each_ns)
-    if requests.held_sides(shares) and 2 * typical.held_ns >= each_ns:
+    if 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
         share = f"{units.duration(typical.server_ns)} of it {_by_server(flow, shares)}"
