@@ -132,8 +132,10 @@ def test_failed_connections_are_no_capture_without_a_need_to_mend():
 
 
 @pytest.mark.parametrize(("lost_ms", "said"), [(1000, "the flows shown need"), (999, "nothing here needs")])
-def test_a_small_flow_that_lost_a_second_may_need_mending(lost_ms, said):
+def test_a_small_flow_that_lost_a_second_may_need_mending(monkeypatch, lost_ms, said):
     """A person notices a second (Nielsen, 1993)."""
+    monkeypatch.setattr(headline, "nature", lambda _flow: None)
+    monkeypatch.setattr(headline.slow_answers, "sentence", lambda _capture, _flows: "")
     flows = pd.DataFrame(
         {
             "rwnd_share": 0.0,
@@ -142,9 +144,9 @@ def test_a_small_flow_that_lost_a_second_may_need_mending(lost_ms, said):
             "active_ns": [10**10, lost_ms * 10**6],
         }
     )
-    shown = [SimpleNamespace(flows=flows.iloc[:1])]
-    assert said in headline._well(flows, shown)
-    assert "nothing here needs" in headline._well(flows.iloc[:1], shown)
+    shown = [SimpleNamespace(flow=None, flows=flows.iloc[:1])]
+    assert said in headline._well(None, flows, shown)
+    assert "nothing here needs" in headline._well(None, flows.iloc[:1], shown)
 
 
 @pytest.mark.parametrize(("failing", "first"), [(WAITED, True), (UNANSWERED, False)])
