@@ -46,6 +46,6 @@ def sentence(capture: Capture, flows: pd.DataFrame) -> str:
 
 
 def _is_relayed(capture: Capture, stream: int) -> bool:
-    """Return whether a NAT or proxy ends TCP on the way: what passes behind it looks like time of the server."""
+    """Return whether a NAT or proxy ends TCP on the way: time that passes behind it looks like the server's."""
     sender = capture._contents.streams.sides(stream)["sender"][1]
     return gateway(capture.flow(stream, str(sender))) is not None

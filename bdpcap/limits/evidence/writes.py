@@ -125,7 +125,7 @@ class Writes(Concept):
     def parting(self) -> Bools:
         """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?
 
-        What follows a request is its answer, unless it is as short as farewells in TLS are. The first data is none.
+        After a request, the data are its answer, unless they are as short as farewells in TLS. The first data is none.
         """
         rounds = self.rounds
         new = rounds.after(rounds.sent_bytes)
