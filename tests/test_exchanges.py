@@ -18,6 +18,7 @@ from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
 from bdpcap import report, tables
+from bdpcap.explain import exchange_shares
 from bdpcap.explain.exchange_shares import shares, waits
 from bdpcap.explain.findings import Code, requests
 from bdpcap.report import exchanges as shown
@@ -709,3 +710,22 @@ def test_the_servers_time_is_without_the_round_trips_to_it(before):
     first, last = map(int, re.findall(r"[<>]= (\d+)", verdict.best_span(slow).display_filter))
     wait = slow.exchanges[slow.exchanges["first_frame"] == first].iloc[0]
     assert last == wait["last_frame"]
+
+
+def test_a_single_exchange_of_few_does_not_decide_where_the_time_goes():
+    """Six answers, of which one took its time on the way: the others waited for the server."""
+    table = pd.DataFrame(
+        {
+            "server_ns": [222, 209, 395, 1353, 187, 15],
+            "network_ns": [5, 6, 6, 4, 37, 275],
+            "client_ns": [2] * 6,
+            "request_held_ns": [0] * 6,
+            "response_held_ns": [0] * 6,
+        }
+    )
+    flow = SimpleNamespace(summary={"vantage": "unknown"}, is_from_client=True)
+    typical = exchange_shares._typical(flow, table)
+    assert typical.answered_ns == pytest.approx(
+        258, abs=1
+    )  # the median: between 227 and 290; parts are rounded
+    assert typical.server_ns > 9 * typical.network_ns

@@ -50,6 +50,24 @@ def test_a_server_that_lets_short_connections_wait_is_named(waits, told):
         assert "3 s at most" in said
 
 
+def test_news_after_an_answer_make_it_no_slower():
+    """The answer comes after two seconds, and ten seconds later more, which no request asked for."""
+    packets = []
+    for number in range(5):
+        text = """
+        +.001 > P. 1:101(100) ack 1 win 502
+        +.001 < .  1:1(0) ack 101 win 512
+        +2    < P. 1:211(210) ack 101 win 512
+        +10   < P. 211:271(60) ack 101 win 512
+        +.001 > F. 101:101(0) ack 271 win 502
+        """
+        started = HANDSHAKE.replace("0     >", f"{number * 20} >", 1)
+        packets += scenario(started + text, client=Address("192.0.2.1", 40_000 + number), server=SERVER)
+    made = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    assert "5 of 5 connections" in slow_answers.sentence(made, made.flows)
+    assert "answer, 2 s at most" in slow_answers.sentence(made, made.flows)
+
+
 def test_flows_without_an_entry_that_waited_are_not_well():
     made = capture([2, 0.01, 2.5, 0.01, 3])
     assert ranking.groups(made) == []

@@ -37,6 +37,9 @@ __all__ = [
 _OUTER: Final = 3
 """One of so many parts of the exchanges, the quickest and the slowest, has no share in the parts of a typical time."""
 
+_FEW: Final = 10
+"""Exchanges below which the parts of a typical time are the medians of all; a choice: three would be the middle third."""
+
 _AT_ONCE: Final = 0.1
 """Share of a client's usual pause within which an answer comes at once; by chance, one in ten does."""
 _PAUSES: Final = 2
@@ -189,8 +192,11 @@ def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
     answered_ns = answered_ns.sort_values(kind="stable")
     outer = len(answered_ns) // _OUTER
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
-    server_ns, network_ns = middle["server_ns"].mean(), middle["network_ns"].mean()
-    held_ns = (middle["request_held_ns"] + middle["response_held_ns"]).mean()
+    held = table["request_held_ns"] + table["response_held_ns"]
+    parts = table[["server_ns", "network_ns"]].assign(held_ns=held)
+    # Of few exchanges, an unusual one changes the mean of the middle third.
+    usual = parts.median() if len(middle) > 1 and len(table) < _FEW else parts.loc[middle.index].mean()
+    server_ns, network_ns, held_ns = usual
     # The whole is the median; a single exchange would have parts by chance.
     scale = answered_ns.median() / max(1.0, server_ns + network_ns)
     return Typical(*(round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns)))

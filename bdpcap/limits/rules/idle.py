@@ -21,7 +21,7 @@ RULES: Final = (
         limit="idle",
         holds=all_of(any_of(it(Writes.peers_turn), it(Writes.unbegun), it(Writes.parting)), OPEN),
         unless=it(Loss.outage),
-        says="All data was acknowledged. The peer sent the next data, only a farewell followed, or a client had not begun.",
+        says="All data was acknowledged. The peer sent next, only a farewell followed, or a client had not begun.",
         why="A request, its answer and the next request take turns. A connection without either waits for its user, as "
         "one that a browser opens before it needs it.",
         blind="Programs that send in both directions at once have no turns: a pause of one of them looks idle.",
