@@ -33,7 +33,7 @@ def sentence(capture: Capture, flows: pd.DataFrame) -> str:
     each = each[each["stream"].isin(flows["stream"]) & ~each["tls_handshake"]]
     only = each[~each["stream"].duplicated(keep=False)]
     # A server may go on later with other news.
-    waited_ns = (only["response_start_ns"] - only["request_end_ns"]).where(only["server_ns"] >= NOTICED_NS, 0)
+    waited_ns = only["server_ns"].fillna(0).clip(upper=only["response_start_ns"] - only["request_end_ns"])
     late = only[waited_ns >= NOTICED_NS]
     if late.empty:
         return ""
