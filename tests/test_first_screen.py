@@ -145,8 +145,8 @@ def test_a_small_flow_that_lost_a_second_may_need_mending(monkeypatch, lost_ms, 
         }
     )
     shown = [SimpleNamespace(flow=None, flows=flows.iloc[:1])]
-    assert said in headline._well(None, flows, shown)
-    assert "nothing here needs" in headline._well(None, flows.iloc[:1], shown)
+    for rows, words in ((flows, said), (flows.iloc[:1], "nothing here needs")):
+        assert words in headline._well(shown, noticed=headline._is_another_noticed(None, rows, shown))
 
 
 @pytest.mark.parametrize(("failing", "first"), [(WAITED, True), (UNANSWERED, False)])

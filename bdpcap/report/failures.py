@@ -300,13 +300,12 @@ def _silent(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.boo
 
 def _is_deaf(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which connections passed no packet on either way: one end repeated its FIN, the other its last data."""
-    left = np.stack(
-        [_unacknowledged(life, np.full(len(life["stream"]), end)) for end in (True, False)], axis=1
-    )
-    in_vain = (both["retransmits"].reshape(-1, 2) >= GIVEN_UP) & (left > 0)
-    fins_by = life["unanswered_fins_by"]
-    other = np.where(fins_by == 0, in_vain[:, 1], in_vain[:, 0])
-    deaf: NDArray[np.bool_] = (life["unanswered_fins"] > GIVEN_UP) & (fins_by != NULL) & other
+    fins_by, again = life["unanswered_fins_by"], both["retransmits"].reshape(-1, 2)
+    # The other end is the client where the server sent the FINs.
+    by_client = fins_by == 1
+    often = np.where(by_client, again[:, 0], again[:, 1]) >= GIVEN_UP
+    in_vain = often & (_unacknowledged(life, by_client) > 0)
+    deaf: NDArray[np.bool_] = (life["unanswered_fins"] > GIVEN_UP) & (fins_by != NULL) & in_vain
     return deaf
 
 

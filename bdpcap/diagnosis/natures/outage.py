@@ -94,12 +94,10 @@ def _is_news(flow: Flow) -> bool:
 
 def _only_late(flow: Flow) -> bool:
     """Return whether a sender sent nothing again in its longest stall, and got its acknowledgments after it."""
-    start_ns, stall_ns = flow._counts["longest_stall_start_ns"], flow.summary["longest_stall_ns"]
-    if flow.summary["vantage"] != "sender" or start_ns is None or pd.isna(stall_ns):
+    own = _in_stall(flow)
+    if flow.summary["vantage"] != "sender" or own.empty:
         return False
-    rtts = flow.rtts
-    own = rtts[(rtts["start_ns"] < start_ns + stall_ns) & (rtts["end_ns"] > start_ns)]
-    return bool(len(own) and not own["retransmits"].any() and own["acked_bytes"].iloc[-1] > 0)
+    return bool(not own["retransmits"].any() and own["acked_bytes"].iloc[-1] > 0)
 
 
 def _only_answer_lost(flow: Flow) -> bool:
@@ -298,11 +296,17 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
 
 def shown(flow: Flow) -> Shown | None:
     """Return the frames of the rounds in which the longest stall lies."""
+    return spanning(flow, _in_stall(flow))
+
+
+def _in_stall(flow: Flow) -> pd.DataFrame:
+    """Return the rounds in which the longest stall lies; none without one."""
     start_ns, lasted_ns = flow._counts["longest_stall_start_ns"], flow.summary["longest_stall_ns"]
-    if start_ns is None or pd.isna(lasted_ns):
-        return None
     rtts = flow.rtts
-    return spanning(flow, rtts[(rtts["start_ns"] < start_ns + lasted_ns) & (rtts["end_ns"] > start_ns)])
+    if start_ns is None or pd.isna(lasted_ns):
+        return rtts.iloc[:0]
+    own: pd.DataFrame = rtts[(rtts["start_ns"] < start_ns + lasted_ns) & (rtts["end_ns"] > start_ns)]
+    return own
 
 
 def _shown(flow: Flow) -> Shown | None:

@@ -28,7 +28,7 @@ pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// Decodes LINKTYPE_PPP_WITH_DIR: one byte says whether the capturing host sent the frame.
+/// Decodes LINKTYPE_PPP_WITH_DIR: one byte shows whether the capturing host sent the frame.
 pub(super) fn after_direction(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<1>(Undecoded::Link)?;
     Ok(Next::Ppp)
