@@ -53,6 +53,8 @@ class Silence:
     """Whether other data than retransmissions were sent in it."""
     last_only: bool = False
     """Whether the acknowledgment at its end covers the last retransmission, and none of the data sent after it before."""
+    in_order: bool = False
+    """Whether the acknowledgments after it went on from the retransmission to data sent once: nothing was lost."""
     to_end: bool = False
     """Whether no acknowledgment followed it."""
     closed: bool = False
@@ -176,6 +178,12 @@ class _Columns:
         self.ends = np.where(data, events["sequence"] + length + fin, _core.NULL)
         self.sent_to = np.maximum.accumulate(np.append(sent_to, self.ends))[1:]
 
+    def goes_on(self, ack: int) -> bool:
+        """Return whether the next packet acknowledges more: data that had arrived before (RFC 5682 section 2.1)."""
+        following = ack + 1
+        acknowledges = following < len(self.length) and self.length[following] == _core.NULL
+        return bool(acknowledges and self.acknowledged[following] > self.acknowledged[ack])
+
 
 class _Acknowledgments(Reduced):
     """The longest silence, counted as events come."""
@@ -243,10 +251,14 @@ class _Acknowledgments(Reduced):
         found = self._gap.silence(int(made.time_ns[ack]))
         if found.waited_ns > self._longest.waited_ns:
             reached = int(made.acknowledged[ack])
-            last_only = self._gap.again_end == reached < int(made.sent_to[ack]) and not made.sacked[ack]
-            pieces = self._gap.pieces() if self._gap.again_end == reached else None
+            alone = self._gap.again_end == reached < int(made.sent_to[ack]) and not made.sacked[ack]
+            in_order = made.goes_on(ack)
             self._longest = replace(
-                found, last_only=last_only, last_frame=int(made.frame[ack]), pieces=pieces
+                found,
+                last_only=alone and not in_order,
+                in_order=alone and in_order,
+                last_frame=int(made.frame[ack]),
+                pieces=self._gap.pieces() if self._gap.again_end == reached else None,
             )
 
     @property

@@ -79,7 +79,7 @@ def stalled(flow: Flow) -> bool:
 
 def _has_outage(flow: Flow) -> bool:
     """Return whether nothing at all came back in such a stall, as far as the packets are not gone."""
-    return stalled(flow) and not _came_meanwhile(flow) and not _only_answer_lost(flow)
+    return stalled(flow) and not (_came_meanwhile(flow) or _only_answer_lost(flow) or _was_held(flow))
 
 
 def _is_news(flow: Flow) -> bool:
@@ -110,6 +110,12 @@ def _only_answer_lost(flow: Flow) -> bool:
     return quiet is not None and not quiet.to_end and quiet.retransmits == 1
 
 
+def _was_held(flow: Flow) -> bool:
+    """Return whether the path held data or acknowledgments in the longest silence, and lost none."""
+    quiet = _span(flow)
+    return quiet is not None and quiet.in_order
+
+
 def _losses(flow: Flow) -> str:
     waited = units.duration(flow.summary["longest_stall_ns"])
     known = f"Other acknowledgments show that {host(flow.receiver)} was there."
@@ -117,6 +123,8 @@ def _losses(flow: Flow) -> str:
         known = "The data had arrived before: their acknowledgment was lost or late."
     elif _only_late(flow):
         known = "Nothing was sent again in it: packets or their acknowledgments were late, not lost."
+    elif _was_held(flow):
+        known = "The data had arrived: they, or their acknowledgments, came late."
     elif mostly_needless(flow):
         known = "Most data sent again had arrived: they, or their acknowledgments, came late."
     return f"No acknowledgment of new data came for {waited}{_timers(flow)}. {known}{_rest(flow)}"
@@ -320,7 +328,7 @@ NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)
 
 LOSSES: Final = Nature(
     "loss and timeouts",
-    lambda flow: _is_news(flow) and not (mostly_needless(flow) or _only_late(flow)),
+    lambda flow: _is_news(flow) and not (mostly_needless(flow) or _only_late(flow) or _was_held(flow)),
     _losses,
     lambda flow: (places.path(flow), _STILL_THERE),
     shown,

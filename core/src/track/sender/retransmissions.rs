@@ -106,6 +106,8 @@ struct Recovery {
     recent: VecDeque<Retransmission>,
     /// The last retransmission of the first unacknowledged segment, while unacknowledged.
     head: Option<Head>,
+    /// The bytes that the last D-SACK reported.
+    last_dsack: Option<(i64, i64)>,
     /// The last retransmission, if a timer sent it.
     timer_sent: Option<TimerSent>,
     /// When the last retransmission was sent, ns.
@@ -356,7 +358,7 @@ impl Retransmissions {
             }
         }
         if let Some((start, end)) = duplicate {
-            recovery.spurious(start, end, mss);
+            recovery.came_twice(start, end, ack, mss);
         }
         recovery.follow_timer(ack, mss);
     }
@@ -429,6 +431,21 @@ impl Recovery {
             acknowledged: true,
             ..sent
         });
+    }
+
+    /// Counts the retransmitted packets of a D-SACK as spurious. Each D-SACK stands for one more packet (RFC 2883
+    /// section 4). Some receivers report the same bytes each time; then the oldest packet below `ack` counts.
+    fn came_twice(&mut self, start: i64, end: i64, ack: i64, mss: i64) {
+        let so_far = self.counts.spurious;
+        self.spurious(start, end, mss);
+        let again = self.last_dsack.replace((start, end)) == Some((start, end));
+        if again && self.counts.spurious == so_far {
+            let mut below = self.recent.iter_mut().filter(|before| before.end <= ack);
+            if let Some(oldest) = below.find(|before| before.not_spurious > 0) {
+                oldest.not_spurious -= 1;
+                self.counts.spurious += 1;
+            }
+        }
     }
 
     /// Counts retransmitted packets of `start..end` as spurious, because it arrived twice. A packet counts once, and of

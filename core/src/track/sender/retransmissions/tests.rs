@@ -243,6 +243,26 @@ fn a_reported_duplicate_is_counted_once() {
 }
 
 #[test]
+fn each_report_of_the_same_duplicate_stands_for_one_more_packet() {
+    // Google's servers name the last byte that they hold, whichever segment came twice.
+    let mut scene = sent(10);
+    scene.retransmit(400, 0, 0);
+    for segment in 1..5 {
+        scene.retransmit(401, segment, 0);
+    }
+    let last_byte = Some((4 * MSS - 1, 4 * MSS));
+    let mut counts = Vec::new();
+    for _ in 0..6 {
+        scene
+            .classifier
+            .detect_spurious(4 * MSS, None, last_byte, MSS);
+        counts.push(scene.classifier.counts().spurious);
+    }
+    // The fifth was sent again above what is acknowledged: no report can be about it yet.
+    assert_eq!(counts, [1, 2, 3, 4, 4, 4]);
+}
+
+#[test]
 fn acknowledgments_in_their_order_after_a_timeout_show_that_nothing_was_lost() {
     // RFC 5682 section 2.1: the second acknowledgment covers data that were sent once.
     for (acks, again, spurious) in [
