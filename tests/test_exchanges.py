@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT
 from packets import pcap
-from scenario import CLIENT, SERVER, scenario
+from scenario import CLIENT, SERVER, Address, scenario
 
 import bdpcap
 from bdpcap import report, tables
@@ -134,6 +134,19 @@ def test_a_pause_that_a_repair_explains_is_the_networks():
 
 def test_an_answer_that_paused_for_longer_than_a_timer_and_was_repaired_has_no_times():
     assert times(repaired(0.42, 2))[0] == (None, None, 79)
+
+
+def test_a_tail_that_came_twice_explains_no_pause_before_it():
+    # A server acknowledges a request inside TLS at once and answers later. Its probe of the tail comes for nothing.
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .120 < P. 1:40(39)       ack 101 win 512
+        .170 > .  101:101(0)     ack 40  win 502
+        .400 < P. 40:1340(1300)  ack 101 win 512
+        .400 < P. 40:1340(1300)  ack 101 win 512
+        .450 > P. 101:201(100)   ack 1340 win 502
+    """).exchanges
+    assert times(table) == [(280, 20, 50)]
 
 
 def test_data_that_an_acknowledgment_releases_was_no_pause():
@@ -443,7 +456,7 @@ def test_a_farewell_of_an_idle_server_is_no_late_answer(farewell, closes, answer
     assert len(flow._requests) == answered
 
 
-@pytest.mark.parametrize(("control", "answered"), [(38, 6), (46, 6), (31, 6), (90, 7)])
+@pytest.mark.parametrize(("control", "answered"), [(38, 6), (46, 6), (31, 6), (35 + 39, 6), (90, 7)])
 def test_a_control_frame_of_http2_asks_for_nothing(control, answered):
     # After six requests, the client answers a ping, or asks once more. The server's next data come 20 s later.
     asked = [*[Asked(request=400)] * 6, Asked(20_000, 7, control)]
@@ -452,8 +465,10 @@ def test_a_control_frame_of_http2_asks_for_nothing(control, answered):
     assert len(flow.exchanges) == 9
     assert len(flow._requests) == answered
     assert (shares(flow).longest_ns["server"] >= 20_000 * MS) == (answered == 7)
-    # Without TLS, a short request is a request.
-    assert len(bdpcap.analyze(io.BytesIO(pcap(scenario(text)))).flow(0)._requests) == 9
+    # Without TLS, a short request is a request. The port of HTTPS shows TLS without its handshake.
+    for port, all_of_them in ((80, 9), (443, answered + 2)):
+        packets = scenario(text, server=Address(SERVER.host, port))
+        assert len(bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)._requests) == all_of_them
 
 
 def test_a_stream_of_one_direction_has_no_exchanges():

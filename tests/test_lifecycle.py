@@ -683,6 +683,7 @@ def test_a_port_that_accepted_the_client_before_it_refused_stopped(accepted_s, c
         (4, "", True),
         (6, "", True),
         (6, "+.1 < . 1:1(0) ack 2 win 500", False),
+        (6, "+.1 < . 1:1(0) ack 1 win 500", True),  # the FIN never reached it
         (6, "+.1 < R 1:1(0) win 0", False),
         (6, "+9 > R. 2:2(0) ack 1 win 500", True),  # its own reset is no answer
     ],

@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 
-_HTTP2_CONTROL_BYTES: Final = (31, 35, 38, 39, 42, 46)
-"""Bytes of a record that holds one control frame of HTTP/2: an acknowledgment of settings or a ping, or a credit.
+_HTTP2_CONTROL_BYTES: Final = (31, 35, 38, 39, 42, 46, 74, 88)
+"""Bytes of a record that holds one control frame of HTTP/2: an acknowledgment of settings, a ping or a credit.
 
 The frames have 9, 17 and 13 bytes (RFC 9113 sections 6.5, 6.7 and 6.9). A record adds 22 in TLS 1.3 and, with AES-GCM,
-29 in TLS 1.2 (RFC 8446 section 5.2, RFC 5288 section 3).
+29 in TLS 1.2 (RFC 8446 section 5.2, RFC 5288 section 3). The last two are those of a credit and a ping, which browsers
+send together after an answer.
 """
+_HTTPS_PORT: Final = "443"
+"""Port of HTTP inside TLS (RFC 9110 section 4.2.2)."""
 
 
 class Flow(InProcess):
@@ -146,7 +149,8 @@ class Flow(InProcess):
         """
         each = self.exchanges
         asked = ~each["tls_handshake"]
-        if asked.all():
+        # A capture may lack the handshake.
+        if asked.all() and not each["server"].iloc[:1].str.endswith(f":{_HTTPS_PORT}").any():
             return each
         control = each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
         farewell = each["response_bytes"].iloc[-1] <= TLS_FAREWELL_BYTES

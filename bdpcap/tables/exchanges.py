@@ -13,7 +13,7 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 `s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
-acknowledgment ended counts as time of the side that sends. Where that side sent data again, a repair explains the pause.
+acknowledgment ended counts as time of the side that sends. Where its data were lost before the tap and sent again, a repair explains the pause.
 Pauses of a response that are longer than a timer are then nobody's for sure, and the times of both are unknown.
 
 Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
@@ -85,8 +85,8 @@ def exchanges(
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns")}
-    # A repair explains a silence: the time of lost data, and of timers, is the network's.
-    repaired = times["retransmitted_ns"] != _core.NULL
+    # A repair explains a silence: the time of lost data, and of timers, is the network's. What came twice explains none.
+    repaired = turns["repaired"] != 0
     pause_ns = np.where(repaired, 0, turns["pause_ns"])
     unexplained = repaired & (turns["pause_ns"] > _TIMER_NS * turns["pauses"])
     least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)

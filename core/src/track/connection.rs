@@ -561,7 +561,7 @@ impl Connection {
         // first one was lost before the tap.
         if effect.kind == Kind::Retransmission && (new_bytes > 0 || !own.flow.tap.is_acknowledged())
         {
-            self.turns.retransmitted(direction, observed.at);
+            (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
         }
         if self.wants_events {
             rows.events

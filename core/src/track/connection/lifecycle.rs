@@ -83,8 +83,10 @@ pub struct Lifecycle {
     /// Time of the first such segment after both SYNs, in ns: an end has the other's SYN.
     opened_ns: Option<i64>,
     fins: [bool; 2],
-    /// Number of FINs of either end since the last segment of the other.
+    /// Number of FINs of either end since the last answer of the other.
     unanswered_fins: [u32; 2],
+    /// Sequence number after the last of these FINs.
+    fin_ends: [u32; 2],
     /// Number of resets, with those that their receiver must ignore.
     resets: u32,
     refused: bool,
@@ -119,7 +121,9 @@ impl Lifecycle {
         time_ns: i64,
         acceptability: impl FnOnce() -> Acceptability,
     ) {
-        self.unanswered_fins[1 - from] = 0;
+        if self.unanswered_fins[1 - from] > 0 && self.answers_fin(from, segment) {
+            self.unanswered_fins[1 - from] = 0;
+        }
         if segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) == 0 {
             if !self.sent_non_syn[from] {
                 self.note_non_syn(from, time_ns, acceptability);
@@ -127,6 +131,14 @@ impl Lifecycle {
         } else {
             self.observe_control(from, segment, time_ns, acceptability);
         }
+    }
+
+    /// Does a segment of `from` answer the other end's FIN? An acknowledgment of less shows that the FIN is missing.
+    #[cold]
+    fn answers_fin(&self, from: usize, segment: &Segment) -> bool {
+        let beyond = self.fin_ends[1 - from].wrapping_sub(segment.acknowledgment);
+        let is_bare = segment.payload_bytes == 0 && segment.flags.0 & !Flags::ECE == Flags::ACK;
+        !is_bare || !(1..1 << 31).contains(&beyond)
     }
 
     #[cold]
@@ -179,6 +191,9 @@ impl Lifecycle {
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
+            self.fin_ends[from] = (segment.sequence)
+                .wrapping_add(segment.payload_bytes)
+                .wrapping_add(1);
             self.unanswered_fins[from] = self.unanswered_fins[from].saturating_add(1);
             if self.reset_by.is_none() {
                 self.closed_by.get_or_insert(by);
@@ -264,13 +279,13 @@ impl Lifecycle {
         self.closed_by
     }
 
-    /// Returns the number of FINs of the end that sent most of them since the last segment of the other.
+    /// Returns the number of FINs of the end that sent most of them since the last answer of the other.
     #[must_use]
     pub fn unanswered_fins(&self) -> u32 {
         self.unanswered_fins[0].max(self.unanswered_fins[1])
     }
 
-    /// Returns the end that sent most FINs since the last segment of the other; `None` without such a FIN.
+    /// Returns the end that sent most FINs since the last answer of the other; `None` without such a FIN.
     #[must_use]
     pub fn unanswered_fins_by(&self) -> Option<u8> {
         let [client, server] = self.unanswered_fins;

@@ -19,6 +19,8 @@ row! {
         pub overlapping: u8,
         /// 1 where the capture lacks bytes of the turn, or of whole turns within it; else 0.
         pub unseen: u8,
+        /// 1 where payload came again whose first copy was lost before the tap; else 0.
+        pub repaired: u8,
         /// Content type of the TLS record of a handshake that the turn begins with; 0 where there is none.
         pub tls_record: u8,
         /// Time of the first new payload at the tap, in ns since the epoch.
@@ -253,6 +255,7 @@ impl Turns {
             direction,
             overlapping: 0,
             unseen: 0,
+            repaired: 0,
             tls_record: 0,
             start_ns: time_ns,
             end_ns: time_ns,
@@ -279,11 +282,12 @@ impl Turns {
         }
     }
 
-    /// Notes retransmitted payload of `direction`.
-    pub fn retransmitted(&mut self, direction: u8, at: At) {
+    /// Notes retransmitted payload of `direction`; `lost` is whether its first copy was lost before the tap.
+    pub fn retransmitted(&mut self, direction: u8, lost: bool, at: At) {
         if let Some(turn) = &mut self.turn
             && turn.direction == direction
         {
+            turn.repaired |= u8::from(lost);
             turn.retransmitted_ns = turn.retransmitted_ns.max(turn.end_ns).max(at.time_ns);
         }
     }
@@ -481,8 +485,8 @@ mod tests {
     fn times_never_decrease() {
         let mut turns = Turns::default();
         turns.sent(CLIENT, (10, MSS), true, || (Some(0), 0), at(5));
-        turns.retransmitted(0, at(7));
-        turns.retransmitted(1, at(9)); // the other side's, so not of this turn
+        turns.retransmitted(0, false, at(7));
+        turns.retransmitted(1, true, at(9)); // the other side's, so not of this turn
         turns.sent(SERVER, (10, MSS), true, || (Some(0), 0), at(3));
         assert_eq!(turns.finish().map(|turn| turn.start_ns), Some(7));
     }

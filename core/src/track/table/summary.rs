@@ -291,7 +291,7 @@ packed_row! {
         pub client_bytes: i64,
         /// Payload of the server in bytes, each byte counted once.
         pub server_bytes: i64,
-        /// Number of FINs of one end since the last segment of the other.
+        /// Number of FINs of one end since the last answer of the other.
         pub unanswered_fins: i64,
         /// The end that sent them: 0 the client, 1 the server; [`NULL`] where there are none.
         pub unanswered_fins_by: i64,
