@@ -559,6 +559,8 @@ def test_the_end_that_sent_no_fin_again_is_the_silent_one(by_client):
     (line,) = connections.sentences(analyzed(f"{opened}{closed}{again}"))
     assert "no FIN was answered" in line
     assert ("The FINs reached the capture next to 192.0.2.1" in line) != by_client
+    # It had closed before the other end did, so it forgot nothing in a sleep.
+    assert ("which had closed the connection itself" in line) != by_client
 
 
 @pytest.mark.parametrize(("syns", "generated"), [(20, False), (21, True)])

@@ -476,7 +476,7 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
     rounds = {"start_ns": 0, "end_ns": 1_200_000_000, "limit": "app", "detail": "response time"}
     flow = SimpleNamespace(
         is_from_client=False,
-        summary={"limit": "app", "active_ns": 1_200_000_000},
+        summary={"limit": "app", "active_ns": 1_200_000_000, "rtt_min_ns": 1_000_000},
         capture=SimpleNamespace(_contents=SimpleNamespace(has_exchanges=True)),
         rtts=pd.DataFrame([rounds]),
     )
@@ -484,6 +484,28 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
     monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
     assert short.NATURE.holds(flow) == soon
+
+
+@pytest.mark.parametrize(
+    ("rtt_ms", "in_flight_ms", "trips"),
+    [
+        (300, 1200, 5),
+        (150, 1200, 0),  # the same time is ten round trips of a shorter path
+        (300, 700, 0),  # for most of the time, no data were in flight: the program paused
+    ],
+)
+def test_a_few_round_trips_of_a_long_path_are_no_wait_for_the_program(
+    rtt_ms, in_flight_ms, trips, monkeypatch
+):
+    """TLS takes two round trips, and the rest of the data follow their acknowledgments (RFC 5246, RFC 6928)."""
+    monkeypatch.setattr(short, "_is_paced", lambda _flow: True)
+    monkeypatch.setattr(short, "lost", lambda _flow: False)
+    moved = SimpleNamespace(in_flight_ns=in_flight_ms * 1_000_000)
+    monkeypatch.setattr(short.in_flight, "whole", lambda _flow: moved)
+    flow = SimpleNamespace(summary={"active_ns": 1_560_000_000, "rtt_min_ns": rtt_ms * 1_000_000})
+    assert short._trips(flow) == trips
+    if trips:
+        assert short.NATURE.advice(flow) == ("", "Nothing to mend: the data took 5 round trips of 300 ms.")
 
 
 @pytest.mark.parametrize(("rule", "short_"), [("none", True), ("missed", False), ("silent", False)])
@@ -688,7 +710,7 @@ def test_a_link_that_is_full_for_moments_holds_no_short_transfer(monkeypatch, li
     """A burst faster than the link fills it for a moment; a transfer that filled it for long names its rate."""
     for name in ("_answers_soon", "_is_few", "_is_one_burst", "_is_lifted", "_only_needless"):
         monkeypatch.setattr(short, name, lambda _flow: False)
-    summary = {"limit": "link", "link_share": link_share, "active_ns": active_ns}
+    summary = {"limit": "link", "link_share": link_share, "active_ns": active_ns, "rtt_min_ns": 1e7}
     assert short.NATURE.holds(SimpleNamespace(summary=summary)) == brief
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap._core import NULL
-from bdpcap.report import tls
+from bdpcap.report import tls, unclosed
 from bdpcap.report.failed_around import RACING
 from bdpcap.report.failed_lines import REPEATED_NS, WITHOUT_DATA
 from bdpcap.report.failures import (
@@ -47,8 +47,6 @@ _ADVICE: Final = {
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it. Either may forget an idle connection.",
     TOO_LATE: "No program got these data. An end that still needs some must read until the other has closed.",
-    "unclosed": "The other end was gone, or a NAT or firewall had forgotten the idle connection: nothing to mend, unless "
-    "a program needed it. Then keep-alives hold it.",
     "unused": _AT_ONCE,
 }
 """Advice by the kind of failure; `_advice` has better where the capture shows more."""
@@ -172,18 +170,6 @@ _TURNED_AWAY: Final = (
     "The server opened it and reset it at once: "
     "see in its log whether a rule, a limit of connections, or a crash did that."
 )
-_GAVE_UP: Final = (
-    "The end that closed gave up with a reset. The other end was gone, or a NAT or firewall had forgotten the "
-    "connection: nothing to mend, unless a program waited."
-)
-_CLOSED_IN_VAIN: Final = (
-    "The other end was gone, or something on the way dropped the FINs. "
-    "Nothing to mend, unless a program needed the connection."
-)
-_DEAF: Final = (
-    "Both ends sent again and again, and neither got what the other sent. See what dropped that between them, as a "
-    "firewall may that forgot a connection."
-)
 _UNREAD_ANSWER: Final = (
     "The client's program did not wait for the whole answer: let it read until the server closes, unless it needs "
     "no answer."
@@ -202,10 +188,6 @@ _CLOSED_SOON: Final = (
 )
 _ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
 """Advice by kind on a connection that a server ended sooner than an idle one."""
-_FORGOTTEN: Final = (
-    "The FINs reached the capture next to {}, which answered none: it had forgotten the connection, as after a sleep or "
-    "a change of address. Nothing to mend, unless a program there needed it."
-)
 _UNANSWERED_NEAR: Final = (
     "Retransmissions reached the capture next to {}, which answered none: see whether it hung, had changed its address, "
     "or dropped them."
@@ -251,14 +233,10 @@ BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
 _LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
-_LEAST_FORGOTTEN_NS: Final = 60_000_000_000
-"""Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
 _MOST_SYNS: Final = 20
 """Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
-_SILENT_NEAR: Final = {"unclosed": _FORGOTTEN, "timeout": _UNANSWERED_NEAR}
-"""Advice by kind, where the capture was taken next to the end that answered nothing."""
 AT_CLIENT: Final = (
     _ADVICE["never answered"],
     _GIVEN_UP,
@@ -439,16 +417,16 @@ def _opened(line: Line, kind: str, around: Around) -> str:
         return _tls(line, kind, around)
     if kind in _ENDED and line.open_ns < _LEAST_IDLE_NS and not line.by_client:
         return _ENDED[kind]
+    if kind == "unclosed":
+        return unclosed.advice(line)
     brief = line.longest_ns < FIRST_TIMEOUT_NS
     advice = _ADVICE[kind]
     if kind == "unused":
         advice = _unused(line, others, brief=brief)
     elif kind == TOO_LATE and line.by_client != line.by_server:
         advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
-    elif kind in _SILENT_NEAR and line.reached:
-        advice = _SILENT_NEAR[kind].format(_nearest(line))
-    elif kind == "unclosed":
-        advice = _unclosed(line)
+    elif kind == "timeout" and line.reached:
+        advice = _UNANSWERED_NEAR.format(line.nearest)
     elif kind in RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed":
@@ -458,27 +436,11 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     return advice
 
 
-def _unclosed(line: Line) -> str:
-    """Return the advice on connections whose FINs nothing answered."""
-    if 2 * line.deaf > line.connections:
-        return _DEAF
-    if line.reset:
-        return _GAVE_UP
-    # What no device can have forgotten as idle by then.
-    is_young = line.opening_ns[0] >= 0 and line.longest_ns < _LEAST_FORGOTTEN_NS
-    return _CLOSED_IN_VAIN if is_young else _ADVICE["unclosed"]
-
-
 def _left_half_open(line: Line) -> str:
     """Return the advice on connections that the server answered, and the client did not confirm."""
     if line.bare and line.public:
         return _BARE_PROBE
     return _LEFT_BY_CLIENT if line.at_client else _ADVICE["never completed"]
-
-
-def _nearest(line: Line) -> str:
-    """Return the host next to which the connections of a line were captured."""
-    return (line.clients if line.at_client else line.servers).text("host")
 
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:

@@ -360,6 +360,11 @@ class Line:
         return (self.clients.one, self.servers.one) if len(self.clients) == len(self.servers) == 1 else None
 
     @property
+    def nearest(self) -> str:
+        """The hosts next to which the connections were captured."""
+        return (self.clients if self.at_client else self.servers).text("host")
+
+    @property
     def of_strangers(self) -> bool:
         """Whether hosts of the Internet sent each SYN to the host next to which the capture was taken."""
         return self.public and self.at_server

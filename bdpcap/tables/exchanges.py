@@ -13,8 +13,9 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 `s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
-acknowledgment ended counts as time of the side that sends. Where its data were lost before the tap and sent again, a repair explains the pause.
-Pauses of a response that are longer than a timer are then nobody's for sure, and the times of both are unknown.
+acknowledgment ended counts as time of the side that sends. Where its data were lost before the tap and sent again, a
+repair explains the pause. Pauses of a response that are longer than a timer are then nobody's for sure, and the times of
+both are unknown.
 
 Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
 section 3.7.4). The receiver delays that acknowledgment.

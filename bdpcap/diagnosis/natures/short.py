@@ -284,7 +284,7 @@ def _named(limit: str) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow):
+    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow) or _trips(flow):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
@@ -293,6 +293,23 @@ def _is_short(flow: Flow) -> bool:
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow))
+
+
+def _trips(flow: Flow) -> int:
+    """Return the few round trips of a long path that a flow of its program took; 0 if it took another time.
+
+    Data were in flight for most of it, so the path and not the program set the pace.
+    """
+    summary = flow.summary
+    rtt_ns = summary["rtt_min_ns"]
+    if pd.isna(rtt_ns) or not NOTICED_NS <= summary["active_ns"] < _TRIPS * rtt_ns or lost(flow):
+        return 0
+    in_flight_ns = in_flight.whole(flow).in_flight_ns
+    return (
+        round(summary["active_ns"] / rtt_ns)
+        if _is_paced(flow) and 2 * in_flight_ns > summary["active_ns"]
+        else 0
+    )
 
 
 def _is_seen(flow: Flow) -> bool:
@@ -436,6 +453,9 @@ def _little(flow: Flow) -> str:
 
 
 def _short_advice(flow: Flow) -> tuple[str, str]:
+    if trips := _trips(flow):
+        rtt = units.duration(flow.summary["rtt_min_ns"])
+        return "", f"Nothing to mend: the data took {units.number(trips, 'round trip')} of {rtt}."
     if _bulk(flow) is None and in_flight.whole(flow).in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
     return "", "Nothing to mend: the data took less than a second."
