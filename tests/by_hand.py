@@ -72,7 +72,15 @@ def rounds(flow, **columns) -> Rounds:
 
 
 def vantage(
-    flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, tick_ns=1, needless=False
+    flow,
+    *,
+    at_sender=True,
+    at_receiver=False,
+    mss=MSS,
+    flow_acks=1,
+    tick_ns=1,
+    needless=False,
+    unmeasured=False,
 ) -> Vantage:
     """Where the capture was taken, alike for all rounds; each flow has a path to itself."""
     count = len(flow)
@@ -87,6 +95,7 @@ def vantage(
         needless=np.full(count, needless),
         tick_ns=np.full(count, float(tick_ns)),
         shifted=np.zeros(count, dtype=bool),
+        unmeasured=np.full(count, unmeasured),
         capture_end_ns=np.full(count, np.inf),
     )
 

@@ -66,6 +66,14 @@ def captured(*dialogues):
     return bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
 
 
+def test_data_that_never_passed_show_no_stall_of_a_link():
+    """A filter may drop them: the handshakes passed at that time."""
+    request = HANDSHAKE + "{} > P. 1:101(100) ack 1 win 502\n+1 > P. 1:101(100) ack 1 win 502\n"
+    request += "+2 > P. 1:101(100) ack 1 win 502\n+4 > P. 1:101(100) ack 1 win 502"
+    capture = captured((request.format(5), SERVER), (request.format(6), ELSEWHERE))
+    assert not sentence(capture)
+
+
 def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host():
     capture = captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE))
     said = sentence(capture)

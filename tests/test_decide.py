@@ -419,7 +419,7 @@ def test_every_round_has_one_limit_whatever_is_known(evidence):
             # It holds, and nothing that outranks its limit does.
             assert limit == limits[name] == next(each for each in PRECEDENCE if each in holding)
             assert held[name][at]
-        elif name not in ("missed", "silent", "bridged", "alike"):
+        elif name not in ("missed", "silent", "unmeasured", "bridged", "alike"):
             assert not holding
         assert (limit in DETAILS) == (detail is not None)
 

@@ -1607,3 +1607,42 @@ def test_a_service_of_the_internet_has_long_been_there():
     packets = scenario(f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", server=Address("8.8.8.8", 443))
     ((line, _),) = connections.late(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert line.endswith("SYNs or their answers were lost, or a filter dropped them.")
+
+
+def shifted(packets, by_ns):
+    """The same packets, later."""
+    return [replace(packet, time_ns=packet.time_ns + by_ns) for packet in packets]
+
+
+@pytest.mark.parametrize(("later_s", "told"), [(3, True), (0.1, False)])
+def test_connections_that_open_one_after_the_other_and_pass_no_data_meet_a_filter(later_s, told):
+    again = "\n".join(f"+{2**n} > P. 1:101(100) ack 1 win 502" for n in range(-2, 4))
+    dialogue = f"{HANDSHAKE}+.01 > P. 1:101(100) ack 1 win 502\n{again}"
+    packets = [
+        packet
+        for number, (text, start_ns) in enumerate(((dialogue, 0), (dialogue, int(later_s * 1e9))))
+        for packet in shifted(scenario(text, client=Address(CLIENT.host, 40_000 + number)), start_ns)
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    (line,) = (line for line in connections.sentences(capture) if "given up" in line)
+    assert ("no data passed" in line) == told
+
+
+def test_a_port_that_accepts_others_meanwhile_has_its_service():
+    # The refusal comes eight seconds after the SYN, and another connection opens between.
+    refused = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+7.9 < R. 0:0(0) ack 1 win 0"
+    opened = shifted(scenario(f"{HANDSHAKE}", client=Address(CLIENT.host, 50_000)), 3 * 10**9)
+    packets = sorted([*scenario(refused), *opened], key=lambda packet: packet.time_ns)
+    lines = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert any("was refused" in line and "accepted other connections meanwhile" in line for line in lines)
+
+
+def test_a_client_that_resets_the_middle_of_an_answer_left_nothing_unanswered():
+    """The capture begins after the request, so the server's data are no request to the client."""
+    lines = [
+        "0 < P. 1:1001(1000) ack 1 win 512",
+        "+.001 > . 1:1(0) ack 1001 win 502",
+        "+.001 < P. 1001:2001(1000) ack 1 win 512",
+        "+.001 > R. 1:1(0) ack 1 win 0",
+    ]
+    assert not connections.sentences(analyzed("\n".join(lines)))

@@ -10,8 +10,9 @@ from by_hand import rounds
 from hypothesis import given
 from hypothesis import strategies as st
 from packets import pcap
-from scenario import HANDSHAKE, scenario
+from scenario import HANDSHAKE, SERVER, scenario
 
+import bdpcap
 from bdpcap import _core
 from bdpcap.limits.confidence import distances
 from bdpcap.limits.counts import Column, Counts
@@ -218,3 +219,43 @@ def test_the_median_of_a_flow_is_that_of_what_is_known_of_it(rows):
     for own, result in enumerate(found):
         seen = values[(flow == own) & np.isfinite(values)]
         assert result == pytest.approx(np.median(seen) if seen.size else np.nan, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("bytes_each", "server_ttl", "gap_s", "limit"),
+    [
+        (1000, 40, 0.229, "unknown"),
+        (1000, 40, 2, "app"),  # no round trip takes so long
+        (1000, 64, 0.229, "unknown"),  # TTLs show no place
+        (700, 40, 0.229, "app"),  # data that ends in a short segment was all that there was
+    ],
+)
+def test_a_silence_after_full_segments_may_be_a_round_trip_that_no_handshake_measured(
+    bytes_each, server_ttl, gap_s, limit
+):
+    """Next to the receiver, a download of which the capture has the middle comes in flights of a window."""
+    lines, sent = ["0 > . 1:1(0) ack 1 win 502"], 1
+    for _ in range(20):
+        middle, end = sent + 1000, sent + 1000 + bytes_each
+        lines += [
+            f"+{gap_s} < . {sent}:{middle}(1000) ack 1 win 512 ttl {server_ttl}",
+            f"+.0001 < . {middle}:{end}({bytes_each}) ack 1 win 512 ttl {server_ttl}",
+            f"+.0001 > . 1:1(0) ack {end} win 502",
+        ]
+        sent = end
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines)))))
+    flow = capture.flow(0, str(SERVER))
+    assert flow.summary["limit"] == limit
+    assert (flow.rtts["rule"] == "unmeasured").any() or limit == "app"
+
+
+def test_a_measured_round_trip_hides_no_silence():
+    lines, sent = [HANDSHAKE], 1
+    for _ in range(20):
+        lines += [
+            f"+.229 < . {sent}:{sent + 1000}(1000) ack 1 win 512",
+            f"+.0001 > . 1:1(0) ack {sent + 1000} win 502",
+        ]
+        sent += 1000
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines)))))
+    assert not (capture.flow(0, str(SERVER)).rtts["rule"] == "unmeasured").any()

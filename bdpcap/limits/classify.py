@@ -15,7 +15,7 @@ from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.rounds import Rounds
-from bdpcap.read import vantage
+from bdpcap.read import hops, vantage
 from bdpcap.read.ahead import ahead
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.tables.columns import floats
@@ -56,6 +56,8 @@ DIRECTION_COLUMNS: Final = (
     *("sustained_rate", "standstill_ns", "lost_before_tap"),
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
+NEXT_TO_NS: Final = 1_000_000
+"""Round trip below which a host may be the one next to the capture; a choice: paths beyond a network take longer."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ def _needless(flows: dict[str, np.ndarray]) -> np.ndarray:
     arrived = np.where(flows["vantage"] == "receiver", again - flows["lost_before_tap"], 0)
     needless: np.ndarray = np.maximum(reported, arrived)
     return needless
+
+
+def _unmeasured(flows: Columns, receiver_ttl: np.ndarray) -> np.ndarray:
+    """Return for each flow whether no handshake measured the path, and the capture may be next to the receiver.
+
+    TTLs show the place where delays do not. Without either, a short round trip may be the receiver's part of a path.
+    """
+    far = (flows["vantage"] == "sender") | hops.nearer(flows["ttl"], receiver_ttl)
+    near = (flows["vantage"] == "receiver") | hops.nearer(receiver_ttl, flows["ttl"])
+    near |= flows["rtt_min_ns"] < NEXT_TO_NS
+    unmeasured: np.ndarray = (flows["initial_rtt_ns"] == _core.NULL) & near & ~far
+    return unmeasured
 
 
 class Classification:
@@ -152,6 +166,7 @@ class Classification:
             needless=(flows["spurious_retransmits"] >= flows["retransmits"])[flow],
             tick_ns=floats(flows["tick_ns"])[flow],
             shifted=(flows["standstill_ns"] > 0)[flow],
+            unmeasured=_unmeasured(flows, directions["ttl"][carried ^ 1])[flow],
             capture_end_ns=self._end_ns[path],
         )
         all_rounds = Rounds(rounds, flow)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bdpcap.limits import confidence
 from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATES, Verdict
+from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
 from bdpcap.read.flaws import COARSE_NS
@@ -182,7 +183,15 @@ def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
     # Bytes show a full window and an idle sender, and long rounds are timed well enough.
     short = ~(evidence.queue.rtt_ns >= HIDDEN_TICKS * tick_ns) & (rounds.length_ns < FINE_TICKS * tick_ns)
     seen = (limit == LIMITS.index("rwnd")) | (limit == STATES.index(IDLE))
-    return {"missed": missed, "silent": silent, "coarse": (tick_ns >= COARSE_NS) & short & ~seen}
+    # A round trip that nothing measured looks like a pause of the program.
+    paced = (limit == LIMITS.index("app")) & evidence.writes.full_before & (rounds.length_ns < SECOND_NS)
+    unrepaired = (limit == LIMITS.index("cwnd")) & evidence.loss.none_recent
+    return {
+        "missed": missed,
+        "silent": silent,
+        "unmeasured": evidence.ack_clock.unmeasured & (paced | unrepaired),
+        "coarse": (tick_ns >= COARSE_NS) & short & ~seen,
+    }
 
 
 def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:
@@ -191,7 +200,10 @@ def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, In
     at = np.arange(rounds.size)
     before = np.maximum.accumulate(np.where(hidden, 0, at))
     after = np.minimum.accumulate(np.where(hidden, rounds.size - 1, at)[::-1])[::-1]
-    near = rounds.start_ns[after] - rounds.end_ns[before] <= REACH_RTTS * evidence.queue.rtt_ns[before]
+    reach_ns = REACH_RTTS * evidence.queue.rtt_ns[before]
+    near = rounds.start_ns[after] - rounds.end_ns[before] <= np.where(
+        evidence.ack_clock.unmeasured, np.fmax(reach_ns, SECOND_NS), reach_ns
+    )
     same = (rounds.flow[before] == rounds.flow[after]) & (limit[before] == limit[after])
     bridged = np.flatnonzero(hidden & near & same & (limit[before] != _UNKNOWN))
     return bridged, before[bridged]

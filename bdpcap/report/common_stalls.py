@@ -92,6 +92,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
         "longest_stall_start_ns",
         "rtt_min_ns",
         "payload_bytes",
+        "acked_bytes",
         "ttl",
         "retransmits",
         "lost_before_tap",
@@ -101,7 +102,8 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     )
     least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
-    waited &= rows["payload_bytes"] > KEEP_ALIVE_BYTES
+    # Data that never passed may be what a filter drops.
+    waited &= (rows["payload_bytes"] > KEEP_ALIVE_BYTES) & (rows["acked_bytes"] > 0)
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
     near = hops.passed(rows["ttl"]) == 0
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.

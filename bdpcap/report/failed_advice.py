@@ -153,6 +153,10 @@ _NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
 )
+_TURNED_DOWN: Final = (
+    "The port accepted other connections meanwhile, so the service was there: a limit, a balancer, or a device on the "
+    "way refused these."
+)
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
 _STOPPED: Final = (
     "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
@@ -191,6 +195,10 @@ _ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
 _UNANSWERED_NEAR: Final = (
     "Retransmissions reached the capture next to {}, which answered none: see whether it hung, had changed its address, "
     "or dropped them."
+)
+_ONLY_OPENED: Final = (
+    "They opened one after the other, and no data passed. So the path is there: see what drops packets with data, as a "
+    "filter or a proxy may."
 )
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
@@ -345,6 +353,8 @@ def _refused(line: Line, around: Around) -> str:
     others = around.others
     if stopped := _stopped(line, around):
         return stopped
+    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.end_ns):
+        return _TURNED_DOWN
     if line.is_one_port and others.accepted(line.servers.one, line.ports.one, line.end_ns):
         return _STARTED
     if _fell_back(line, others):
@@ -425,8 +435,8 @@ def _opened(line: Line, kind: str, around: Around) -> str:
         advice = _unused(line, others, brief=brief)
     elif kind == TOO_LATE and line.by_client != line.by_server:
         advice = _UNREAD_ANSWER if line.by_client else _UNREAD_REQUEST
-    elif kind == "timeout" and line.reached:
-        advice = _UNANSWERED_NEAR.format(line.nearest)
+    elif kind == "timeout":
+        advice = _given_up(line)
     elif kind in RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed":
@@ -434,6 +444,15 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     elif kind == "withdrawn" and line.syns == line.connections and brief:
         advice = _PROBED
     return advice
+
+
+def _given_up(line: Line) -> str:
+    """Return the advice on connections whose retransmissions nothing answered."""
+    if line.reached:
+        return _UNANSWERED_NEAR.format(line.nearest)
+    # One of them opened after the data of another had waited for a timer.
+    again = line.connections > 1 and line.opened_ns - line.start_ns >= FIRST_TIMEOUT_NS
+    return _ONLY_OPENED if again and line.only_opened else _ADVICE["timeout"]
 
 
 def _left_half_open(line: Line) -> str:

@@ -217,6 +217,8 @@ class Line:
     """Whether a reset ended each connection."""
     deaf: int = 0
     """Number of connections in which neither end got what the other sent again and again."""
+    only_opened: bool = True
+    """Whether no data passed in any connection after its handshake."""
     public: bool = True
     """Whether each client has an address of the Internet."""
     bare: bool = True
@@ -270,6 +272,7 @@ class Line:
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         self.deaf += int(rows["deaf"].sum())
+        self.only_opened &= bool(rows["only_opened"].all())
         clients = rows["client"].unique()
         self.public = (
             self.public

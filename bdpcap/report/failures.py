@@ -96,7 +96,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
-    ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain.
+    ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain, and ``only_opened`` whether
+    no data passed after the handshake.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
     ``answer_ttl`` the server's.
@@ -161,6 +162,7 @@ def _table(
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
         "deaf": _is_deaf(life, both)[rows],
+        "only_opened": _only_opened(life, both)[rows],
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "answer_ttl": both["ttl"][1::2][rows],
@@ -205,7 +207,10 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     closed = (life["closed_by"] == 1) | (life["closed_by"] == 0) & by_client
     asked = (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
     # From the middle of a connection on, only data without an acknowledgment show that the reset answers them.
-    dropped = (handshake == "not captured") & (_unacknowledged(life, ~by_client) >= FAREWELL_BYTES)
+    # A client needs no more of an answer whose request the capture lacks.
+    dropped = (
+        (handshake == "not captured") & ~by_client & (_unacknowledged(life, ~by_client) >= FAREWELL_BYTES)
+    )
     unanswered = (complete | dropped) & ~closed & (own_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
@@ -307,6 +312,13 @@ def _is_deaf(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bo
     in_vain = often & (_unacknowledged(life, by_client) > 0)
     deaf: NDArray[np.bool_] = (life["unanswered_fins"] > GIVEN_UP) & (fins_by != NULL) & in_vain
     return deaf
+
+
+def _only_opened(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections opened, and then passed no data of either end."""
+    passed = (both["acked_bytes"].reshape(-1, 2) > 0).any(axis=1)
+    opened: NDArray[np.bool_] = (life["handshake"] == "complete") & ~passed
+    return opened
 
 
 def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:

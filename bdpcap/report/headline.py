@@ -10,6 +10,7 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL, rwnd
+from bdpcap.diagnosis.model import longest
 from bdpcap.diagnosis.natures import (
     DISOWNED,
     LATE,
@@ -349,4 +350,7 @@ def _hold(flow: Flow, held_ns: float) -> str:
 def _held_by(flow: Flow, kind: Nature | None) -> str:
     if kind is not None:
         return kind.title
+    # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
+    if longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
+        return OUTAGE.title
     return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]

@@ -127,7 +127,7 @@ def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
     if carried >= SLIGHT * max(_carried(one.flow) for one in detailed):
         return False
     paced = part("the cause", lambda: cause(flow)[0] in PACED, lambda _: False)
-    return paced or flow.summary["active_ns"] < NOTICED_NS
+    return paced or flow.summary["limit"] == "unknown" or flow.summary["active_ns"] < NOTICED_NS
 
 
 def _is_held(flow: Flow) -> bool:
@@ -153,8 +153,10 @@ def _sums(detailed: list[Group]) -> list[str]:
 
 def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     """Return sentences on the groups without an entry: nothing is to be mended, they are slight, or undecided."""
-    decided = [group for group in quiet if group.flow.summary["limit"] != "unknown"]
-    undecided = [group for group in quiet if group.flow.summary["limit"] == "unknown"]
+    undecided = [
+        group for group in quiet if group.flow.summary["limit"] == "unknown" and _nature(group) is None
+    ]
+    decided = [group for group in quiet if group not in undecided]
     fine = [group for group in decided if not ranking.has_place(group.flow)]
     slight = [group for group in decided if ranking.has_place(group.flow)]
     mutual = any(_is_mutual(group.flow) for group in fine)

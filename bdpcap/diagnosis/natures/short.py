@@ -292,7 +292,7 @@ def _is_short(flow: Flow) -> bool:
     # A link is full for moments whenever bursts come faster than it carries them.
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
-    return bool(first or _only_needless(flow) or _is_lifted(flow))
+    return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
 
 
 def _trips(flow: Flow) -> int:
@@ -314,9 +314,17 @@ def _trips(flow: Flow) -> int:
 
 def _is_seen(flow: Flow) -> bool:
     """Return whether the capture shows a whole flow, though no rule may hold."""
-    if flow.summary["limit"] != "unknown":
+    if flow.summary["limit"] != "unknown" or _is_unmeasured(flow):
         return True
     return bool((flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"] == "none").all())
+
+
+def _is_unmeasured(flow: Flow) -> bool:
+    """Return whether a flow is undecided for a round trip that nothing measured, though the capture shows its data."""
+    if flow.summary["limit"] != "unknown":
+        return False
+    rules = flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"]
+    return bool(2 * (rules == "unmeasured").sum() > len(rules))
 
 
 def _only_needless(flow: Flow) -> bool:
@@ -409,7 +417,8 @@ def _is_little(flow: Flow) -> bool:
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     repaired |= _only_needless(flow) and not _ignores(flow)
-    held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
+    held = summary["limit"] == "rwnd" or (summary["limit"] == "unknown" and not _is_unmeasured(flow))
+    held |= bool(summary["retransmitted_bytes"] and not repaired)
     return (_is_few(flow) or _asks_seldom(flow)) and not held
 
 

@@ -62,6 +62,8 @@ class Vantage:
     """Resolution of the capture's clock."""
     shifted: Bools
     """Whether the capture's clock went on while the timestamp clocks of both ends stood still."""
+    unmeasured: Bools
+    """Whether the tap may be next to the receiver, and no handshake measured the path."""
     capture_end_ns: Floats
     """End of the last round of the capture, in nanoseconds since the epoch."""
 

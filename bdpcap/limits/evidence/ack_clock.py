@@ -41,6 +41,12 @@ class AckClock(Concept):
     name = "ack_clock"
 
     @cached_property
+    def unmeasured(self) -> Bools:
+        """May the tap be next to the receiver, without a handshake or timestamps that show the way to the sender?"""
+        unmeasured: Bools = self.all.vantage.unmeasured & ~self.has_timestamps
+        return unmeasured
+
+    @cached_property
     def has_timestamps(self) -> Bools:
         """Does the flow carry TCP timestamps, whose TSecr shows the acknowledgments that the sender had?"""
         return self.rounds.total(self.rounds.answered_tsvals) > 1

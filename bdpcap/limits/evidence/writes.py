@@ -61,6 +61,15 @@ class Writes(Concept):
         return nothing
 
     @cached_property
+    def full_before(self) -> Bools:
+        """Did the latest data end in full segments, so that more may have been waiting?"""
+        rounds = self.rounds
+        sent = rounds.sent_bytes > 0
+        latest = np.maximum.accumulate(np.where(sent, np.arange(rounds.size), rounds.starts[rounds.flow]))
+        full: Bools = sent[latest] & (rounds.short_segments[latest] == 0)
+        return full
+
+    @cached_property
     def _silent(self) -> Bools:
         """Was nothing sent?"""
         silent: Bools = self.rounds.sent_bytes + self.rounds.retransmitted_bytes == 0
