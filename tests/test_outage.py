@@ -86,6 +86,44 @@ def test_data_sent_once_and_acknowledged_late_were_not_lost(again):
     assert (natures.nature(flow) is natures.LATE) == late
 
 
+@pytest.mark.parametrize(
+    ("next_one", "nature"), [("", "OUTAGE"), ("+.001 < . 1:1(0) ack 4381 win 500", "LATE")]
+)
+def test_acknowledgments_that_go_on_from_a_retransmission_show_that_nothing_was_lost(next_one, nature):
+    """After a timer's retransmission, the next acknowledgment covers data sent once (RFC 5682 section 2.1)."""
+    segments = "".join(f"+0 > . {at}:{at + 1460}(1460) ack 1 win 502\n" for at in range(1461, 8761, 1460))
+    flow = opened(f"""
+    +.001 > .  1:1461(1460) ack 1 win 502
+    +.020 < .  1:1(0) ack 1461 win 500
+    {segments}
+    +1    > .  1461:2921(1460) ack 1 win 502
+    +2    > .  1461:2921(1460) ack 1 win 502
+    +.500 < .  1:1(0) ack 2921 win 500
+    {next_one}
+    """).flow(0)
+    assert natures.nature(flow) is getattr(natures, nature)
+    assert ("The data had arrived" in " ".join(screen.sentences(flow))) == (nature == "LATE")
+
+
+@pytest.mark.parametrize(("timers_s", "stalled"), [(2, True), (6, False)])
+def test_one_wait_of_many_timers_is_no_outage(timers_s, stalled, monkeypatch):
+    """Acknowledgments came between the timers, so losses are the news, and the far end was there."""
+    for name in ("most_resent", "is_end"):
+        monkeypatch.setattr(
+            outage.path_mtu if name == "most_resent" else outage.farewell, name, lambda _flow: False
+        )
+    monkeypatch.setattr(outage.rwnd, "shut_ns", lambda _rounds: 0)
+    summary = {
+        "longest_stall_ns": 1_500_000_000,
+        "timeouts": 22,
+        "timeout_wait_ns": timers_s * 10**9,
+        "active_ns": 7_000_000_000,
+        "retransmits": 77,
+    }
+    flow = SimpleNamespace(summary=summary, rtts=None, _counts={"acked_bytes": 1})
+    assert outage.stalled(flow) == stalled
+
+
 @pytest.mark.parametrize(("share", "kind"), [(0.9, False), (0.4, True)])
 def test_a_window_that_held_a_flow_for_longer_than_its_stall_is_the_news(monkeypatch, share, kind):
     monkeypatch.setattr(outage, "stalled", lambda _flow: True)
@@ -339,6 +377,23 @@ def test_data_on_a_connection_that_their_receiver_had_closed_had_no_outage(ackno
         said = f"{SERVER.host} had closed the connection 25 s before the last data, and answered none of them, nor 3"
         assert said in " ".join(screen.sentences(flow))
         assert flow.remedy.where == f"the sender, {CLIENT.host}"
+
+
+def test_data_that_follow_a_reset_of_their_receiver_wait_for_nobody():
+    # The reset was lost on the way, so the server sends its last data again and again.
+    again = "\n".join(f"+{2**n} < P. 4001:5001(1000) ack 132 win 500" for n in range(-1, 4))
+    flow = opened(f"""
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < P. 1:4001(4000) ack 101 win 500
+    +.0001 > . 101:101(0) ack 4001 win 502
+    +.0001 > P. 101:132(31) ack 4001 win 502
+    +.001 > R. 132:132(0) ack 4001 win 502
+    +.005 < P. 4001:5001(1000) ack 101 win 500
+    +.015 < . 5001:5001(0) ack 132 win 500
+    {again}
+    """).flow(0, str(SERVER))
+    assert natures.nature(flow) is natures.TOO_LATE
+    assert flow.remedy.where == ""
 
 
 class _Flow:

@@ -29,6 +29,8 @@ TWO_TIMERS_NS: Final = 3_000_000_000
 """A timer of 1 s and its double (RFC 6298 sections 2.1 and 5.5): after this time a second one has run out."""
 _FIN: Final = 1
 """FIN in the flags of a TCP header (RFC 9293 section 3.1)."""
+_RST: Final = 4
+"""RST in the flags of a TCP header (RFC 9293 section 3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Silence:
     to_end: bool = False
     """Whether no acknowledgment followed it."""
     closed: bool = False
-    """Whether the receiver had sent its FIN before it, and acknowledged nothing new since then."""
+    """Whether the receiver had sent its FIN or a reset before it, and acknowledged nothing new since then."""
     first_frame: int = 0
     """The frame since which data waited: that of the acknowledgment before, or the first with data since then."""
     last_frame: int = 0
@@ -86,7 +88,7 @@ class _Gap:
     waiting: bool
     """Whether it left data unacknowledged."""
     closed: bool = False
-    """Whether a FIN came with it, or before it with the same acknowledgment number."""
+    """Whether a FIN or a reset came with it, or before it with the same acknowledgment number."""
     hole_only: bool = False
     """Whether it reported that all these data had arrived, but for a hole."""
     hole: tuple[int, int] = (0, 0)
@@ -161,12 +163,13 @@ class _Columns:
     """A flow's next events: which sent data, and up to which byte all of them so far did."""
 
     def __init__(self, events: dict[str, NDArray[Any]], sent_to: int) -> None:
-        length, fin = events["length"], events["tcp_flags"] & _FIN != 0
+        length, flags = events["length"], events["tcp_flags"]
+        fin = flags & _FIN != 0
         self.time_ns, self.frame, self.acknowledged = (
             events[name] for name in ("time_ns", "frame", "acknowledged")
         )
         self.acks = np.flatnonzero(length == _core.NULL)
-        self.fins = self.acks[fin[self.acks]]
+        self.closing = self.acks[flags[self.acks] & (_FIN | _RST) != 0]
         self.sequence, self.length = events["sequence"], length
         self.sacked = events["sack_start"] != _core.NULL
         self.sacked_from = events["sack_start"]
@@ -208,7 +211,7 @@ class _Acknowledgments(Reduced):
         self._probes = 0
         self._sent_to = int(_core.NULL)
         self._gap = _Gap(None, waiting=False)
-        self._acknowledged_by_fin = int(_core.NULL)
+        self._acknowledged_at_close = int(_core.NULL)
 
     def take(self, events: dict[str, NDArray[Any]]) -> None:
         """Take the next events as the core's columns."""
@@ -217,8 +220,8 @@ class _Acknowledgments(Reduced):
             return
         made = _Columns(events, self._sent_to)
         acks, count = made.acks.tolist(), len(made.time_ns)
-        if len(made.fins) and self._acknowledged_by_fin == _core.NULL:
-            self._acknowledged_by_fin = int(made.acknowledged[made.fins[0]])
+        if len(made.closing) and self._acknowledged_at_close == _core.NULL:
+            self._acknowledged_at_close = int(made.acknowledged[made.closing[0]])
         self._gap.add(made, 0, acks[0] if acks else count)
         if acks:
             self._end(made, acks[0])
@@ -237,7 +240,7 @@ class _Acknowledgments(Reduced):
         self._gap = _Gap(
             int(made.time_ns[ack]),
             waiting=bool(sent_to > made.acknowledged[ack]),
-            closed=int(made.acknowledged[ack]) == self._acknowledged_by_fin,
+            closed=int(made.acknowledged[ack]) == self._acknowledged_at_close,
             hole_only=bool(made.sacked_to[ack] == sent_to),
             hole=(int(made.acknowledged[ack]), int(made.sacked_from[ack] - made.acknowledged[ack]))
             if made.sacked[ack]

@@ -223,7 +223,7 @@ _ANSWERS_LOST: Final = (
     "or the client's on the way back."
 )
 _QUEUE_OR_LOST: Final = (
-    "The port opened other connections meanwhile: SYNs or answers were lost, "
+    "The port opened other connections {}: SYNs or answers were lost, "
     "or the server's queue of new connections was full (somaxconn)."
 )
 _ROUTE_WORKS: Final = (
@@ -388,7 +388,7 @@ def _late(line: Line, others: Talks) -> str:
     if line.at_client and line.syn_acks >= line.syns:
         return _ANSWERED_LATE
     if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
-        return _QUEUE_OR_LOST
+        return _QUEUE_OR_LOST.format("meanwhile")
     if line.at_server:
         return _SILENT
     return _ONE_LOST if line.most_syns <= REPEATED else _several_lost(line, others)
@@ -403,6 +403,8 @@ def _answered_once(line: Line) -> str:
 
 def _several_lost(line: Line, others: Talks) -> str:
     """Return the advice on connections that opened after several SYNs in a row."""
+    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, 0, line.start_ns):
+        return _QUEUE_OR_LOST.format("before")
     beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
     if beside:
         return _ROUTE_WORKS

@@ -96,8 +96,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
-    ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain, and ``only_opened`` whether
-    no data passed after the handshake.
+    ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain.
+    ``only_opened`` is whether no data passed after the handshake.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
     ``answer_ttl`` the server's.

@@ -213,7 +213,7 @@ def no_bulk(capture: Capture) -> str:
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
-    leftover = _is_leftover(capture, flows)
+    leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
     flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.
     lasting = flows["active_ns"].astype(float)
@@ -247,6 +247,14 @@ def _is_leftover(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     own = place.own(capture)
     to_own: pd.Series[bool] = flows["receiver"].map(host) == own
     return in_vain & to_own
+
+
+def _after_close(capture: Capture, flows: pd.DataFrame) -> list[int]:
+    """Return the indexes of the longest waits for an end that had closed the connection: nobody waited there."""
+    lost = lost_ns(flows)
+    longest = lost[lost >= NOTICED_NS].nlargest(_ASKED)
+    each = zip(longest.index.tolist(), listed(capture, flows.loc[longest.index]), strict=True)
+    return [at for at, flow in each if nature(flow) in (DISOWNED, TOO_LATE)]
 
 
 def _sent_in_vain(flows: pd.DataFrame) -> str:

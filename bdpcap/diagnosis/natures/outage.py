@@ -73,7 +73,9 @@ def stalled(flow: Flow) -> bool:
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         return False
-    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
+    # Where timers ran out again and again, losses are the news, and not one of these waits.
+    least_ns = max(OUTAGE_SHARE * summary["active_ns"], summary["timeout_wait_ns"] / 2, TIMER_NS)
+    news = stall_ns >= least_ns
     return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
 
 

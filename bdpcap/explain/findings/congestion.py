@@ -100,6 +100,9 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     most = "avoidance" if lasting.empty else str(lasting.idxmax())
     if most == "outage" and flow.summary["timeouts"] >= REPEATED and not lost(flow):
         return "ignored"
+    # Acknowledgments came between the timers, so the path and its far end were there.
+    if most == "outage" and _is_stall_brief(flow):
+        most = "recovery"
     # After a loss, the growth that follows is part of its repair.
     if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
         return "too big"
@@ -110,6 +113,12 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     if not lost(flow):
         return "avoidance"
     return "recovery" if _by_losses(flow, held) else "brief losses"
+
+
+def _is_stall_brief(flow: Flow) -> bool:
+    """Return whether the longest wait for an acknowledgment was less than half of the waits for timers."""
+    stall_ns = flow.summary["longest_stall_ns"]
+    return bool(pd.notna(stall_ns) and 2 * stall_ns < flow.summary["timeout_wait_ns"])
 
 
 def losses_span(flow: Flow) -> tuple[int, int] | None:
