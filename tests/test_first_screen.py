@@ -16,8 +16,8 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import ALL, again, natures, places
-from bdpcap.diagnosis.kinds import cwnd
+from bdpcap.diagnosis import ALL, again, natures, places, remedy
+from bdpcap.diagnosis.kinds import app, cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.diagnosis.remedy import _other_buffer
 from bdpcap.explain.sent_again import SentAgain
@@ -787,6 +787,40 @@ def test_a_server_of_others_is_asked_only_where_somebody_waited(answer_s, unaske
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
     assert flow.summary["limit"] == "app"
     assert flow.remedy.words.startswith(said)
+
+
+def test_a_server_whose_requests_were_lost_had_been_asked(monkeypatch):
+    """Loss on the way of the requests holds the answers back."""
+    ends = {"client": Address("192.168.1.9", 40_000), "server": Address("8.8.8.8", 443)}
+    packets = scenario(HANDSHAKE + asked([0.5] * 12, answer=20_000, unasked=9), **ends)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
+    for name in ("lost", "stalled"):
+        monkeypatch.setattr(remedy, name, lambda other: other.is_from_client)
+    assert remedy._nobody_waited(flow) == (
+        "Nothing to mend at this end: requests to 8.8.8.8 were lost on the way, and it waited for them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "server_bytes", "signals"),
+    [
+        (0.4, 6_320, True),
+        (0.6, 6_320, False),  # requests with their responses
+        (0.4, 20_000, False),  # a server that answers at length
+    ],
+)
+def test_a_server_that_sends_less_than_its_client_at_the_same_time_answers_nobody(
+    inside, server_bytes, signals, monkeypatch
+):
+    monkeypatch.setattr(app, "shares", lambda _flow: SimpleNamespace(bytes_share=inside))
+    streams = SimpleNamespace(sides=lambda _stream: {"payload_bytes": [12_500, server_bytes]})
+    flow = SimpleNamespace(
+        stream=0,
+        is_from_client=False,
+        summary={"payload_bytes": server_bytes},
+        capture=SimpleNamespace(_contents=SimpleNamespace(has_exchanges=True, streams=streams)),
+    )
+    assert app._signals(flow) == signals
 
 
 @pytest.mark.parametrize(

@@ -1646,3 +1646,22 @@ def test_a_client_that_resets_the_middle_of_an_answer_left_nothing_unanswered():
         "+.001 > R. 1:1(0) ack 1 win 0",
     ]
     assert not connections.sentences(analyzed("\n".join(lines)))
+
+
+def test_one_of_several_silent_hosts_talked_on_another_port():
+    # The client tried many hosts: 13 refused, and two answered nothing at one port.
+    silent = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+1 > S 0:0(0) win 64240 {OPTIONS}"
+    refused = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0"
+    talk = f"{HANDSHAKE}+.01 > P. 1:101(100) ack 1 win 502\n+.02 < P. 1:101(100) ack 101 win 500"
+    tried = [(silent, "198.51.100.40", 443), (silent, "198.51.100.41", 443), (talk, "198.51.100.40", 80)]
+    tried += [(refused, f"198.51.100.{number}", 443) for number in range(50, 63)]
+    packets = [
+        packet
+        for number, (text, host, port) in enumerate(tried)
+        for packet in scenario(text, client=Address(CLIENT.host, 40_000 + number), server=Address(host, port))
+    ]
+    lines = connections.sentences(
+        bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    )
+    (line,) = (line for line in lines if "never answered" in line)
+    assert "exchanged other packets with 198.51.100.40 at that time" in line

@@ -20,14 +20,16 @@ def flow(
     window_mbps=None,
     app_share=0.0,
     rwnd_share=0.0,
+    full_mbps=18,
 ):
-    """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's and its window's."""
+    """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's, its window's, and with that full."""
+    limits = [limit, "rwnd"] if rwnd_share else [limit]
     rtts = pd.DataFrame(
         {
-            "limit": [limit],
+            "limit": limits,
             "start_ns": 0,
             "end_ns": 10**9,
-            "acked_bytes": own_mbps * MBIT / 8,
+            "acked_bytes": [rate_mbps * MBIT / 8 for rate_mbps in (own_mbps, full_mbps)[: len(limits)]],
             "detail": "",
             "window_max_bytes": 0.0,
         }
@@ -72,6 +74,10 @@ def flow(
         # The window held the flow, too: it is the next limit, if it lets more pass than did.
         (
             flow(path_mbps=40, most_mbps=800, window_mbps=20, rwnd_share=0.3),
+            "more without losses, up to 18.0 Mbit/s with today's window",
+        ),
+        (
+            flow(path_mbps=40, most_mbps=800, window_mbps=20, rwnd_share=0.3, full_mbps=30),
             "more without losses, up to 20.0 Mbit/s with today's window",
         ),
         (flow(path_mbps=40, most_mbps=800, window_mbps=10.1, rwnd_share=0.3), "more without losses"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bdpcap.explain.capacity import Basis, basis, doublings, is_burst, known_bps, spoken
+from bdpcap.explain.capacity import Basis, basis, delivered_bps, doublings, is_burst, known_bps, spoken
 from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import rates, units
@@ -66,10 +66,12 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much.
 
-    A receive window that also limited the flow is the next limit, and its rate is known.
+    A receive window that also limited the flow is the next limit, and its rate is known: that of its own rounds, in which
+    queues lengthen the round trip.
     """
     window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
     if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:
+        window = min(window, delivered_bps(flow.rtts[flow.rtts["limit"] == "rwnd"]))
         gains = GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
         return f", up to {units.rate(window)} with today's window" if gains else ""
     if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):

@@ -10,6 +10,7 @@ from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import nature
+from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf, shared_losses
@@ -18,6 +19,7 @@ from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.exchange_shares import unasked_ns
 from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.findings.congestion import lost
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -215,6 +217,10 @@ def _nobody_waited(flow: Flow) -> str:
     asked = 2 * unasked_ns(flow, own) <= (own["end_ns"] - own["start_ns"]).sum()
     if asked or why is ALL["app"].causes["response time"]:
         return nobody_waited(flow, server)
+    if lost(other := flow.capture.flow(flow.stream, flow.receiver)) and stalled(other):
+        return (
+            f"Nothing to mend at this end: requests to {server} were lost on the way, and it waited for them."
+        )
     return f"Nothing to mend at this end: for most of that time nobody had asked {server} for anything."
 
 

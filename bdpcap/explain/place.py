@@ -85,10 +85,10 @@ def common(capture: Capture) -> str:
 
 
 class _Where(NamedTuple):
-    """The place of a capture in words, and the host on which or next to which it is; empty if there is no such host."""
+    """The place of a capture in words, and the addresses of the host on which or next to which it is, if there is one."""
 
     words: str
-    own: str = ""
+    own: tuple[str, ...] = ()
 
 
 def captured(capture: Capture) -> str:
@@ -96,8 +96,8 @@ def captured(capture: Capture) -> str:
     return _where(capture).words
 
 
-def own(capture: Capture) -> str:
-    """Return the host on which or next to which most connections were captured; empty if there is no such host."""
+def own(capture: Capture) -> tuple[str, ...]:
+    """Return the addresses of the host on which or next to which most connections were captured; empty without one."""
     return _where(capture).own
 
 
@@ -111,13 +111,13 @@ def _where(capture: Capture) -> _Where:
     machines = _machines(capture, rows)
     inner = np.array(list(map(bool, machines)))
     if name := _own_host(capture, rows, machines):
-        return _Where(f"captured on {name}{_BOTH_ENDS if inner.all() else ''}", name)
+        return _Where(f"captured on {name}{_BOTH_ENDS if inner.all() else ''}", (name,))
     # The host that captured has the connections of its loopback, so only others tell more of the place.
     where = _shown(capture, rows[~inner]) if not inner.all() else None
     if where and (where.own or 2 * np.count_nonzero(inner) <= len(rows)):
         return where
     (name, _), *_ = Counter(filter(None, machines)).most_common(1)
-    return _Where(f"captured on {name}{_BOTH_ENDS}{_of_all(int(inner.sum()), len(rows))}", name)
+    return _Where(f"captured on {name}{_BOTH_ENDS}{_of_all(int(inner.sum()), len(rows))}", (name,))
 
 
 def _shown(capture: Capture, rows: np.ndarray) -> _Where:
@@ -157,7 +157,8 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
         if 2 * own > len(rows) or count == np.count_nonzero(shown):
             of_all = _of_all(own, len(rows))
             return _Where(
-                f"captured {distance} {' and '.join(names)}{of_all}", nearest if distance == _NEXT_TO else ""
+                f"captured {distance} {' and '.join(names)}{of_all}",
+                tuple(names) if distance == _NEXT_TO else (),
             )
     if host_of := _by_checksums(capture, streams):
         return host_of
@@ -190,7 +191,7 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
     if not names or 2 * names[0][1] <= len(streams):
         return None
-    return _Where(f"captured on {names[0][0]}", names[0][0])
+    return _Where(f"captured on {names[0][0]}", (names[0][0],))
 
 
 def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
@@ -205,7 +206,7 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
     if not names or 2 * names[0][1] <= len(streams):
         return None
-    return _Where(f"captured {_NEXT_TO} {names[0][0]}", names[0][0])
+    return _Where(f"captured {_NEXT_TO} {names[0][0]}", (names[0][0],))
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:

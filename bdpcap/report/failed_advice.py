@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap._core import NULL
 from bdpcap.report import tls, unclosed
 from bdpcap.report.failed_around import RACING
-from bdpcap.report.failed_lines import REPEATED_NS, WITHOUT_DATA
+from bdpcap.report.failed_lines import NAMED, REPEATED_NS, WITHOUT_DATA
 from bdpcap.report.failures import (
     FIRST_TIMEOUT_NS,
     LATE,
@@ -53,6 +53,10 @@ _ADVICE: Final = {
 
 _FILTERED: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
+    "a filter, or the server itself, drops these."
+)
+_SOME_UP: Final = (
+    "The client exchanged other packets with {} at that time, so the route there works: "
     "a filter, or the server itself, drops these."
 )
 _TOO_SOON: Final = (
@@ -337,6 +341,11 @@ def _silent_host(line: Line, others: Talks) -> str:
     """Return the advice on SYNs to a port that answered nobody, by what else passed between the hosts."""
     if line.ends and others.passed(*line.ends, line.start_ns, line.end_ns):
         return _TOO_SOON if line.once_each else _FILTERED
+    if not line.ends and len(line.clients) == 1 and len(line.servers) <= NAMED:
+        pairs = ((line.clients.one, server) for server in line.servers.first)
+        up = [pair[1] for pair in pairs if others.passed(*pair, line.start_ns, line.end_ns)]
+        if up:
+            return _SOME_UP.format(" and ".join(up))
     return _UP if line.ends and others.met(*line.ends) else _ADVICE["never answered"]
 
 

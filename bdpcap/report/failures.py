@@ -138,10 +138,10 @@ def _table(
         "ended_by": ended_by,
     }
     at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
-    own_host = place.own(capture)
+    own = [f"[{name}]" if ":" in name else name for name in place.own(capture)]
     # On one machine, a capture at both ends shows no part of the path between them.
     apart = client != server
-    at_client, at_server = at_client | (client == own_host) & apart, at_server | (server == own_host) & apart
+    at_client, at_server = at_client | np.isin(client, own) & apart, at_server | np.isin(server, own) & apart
     numbers = {
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],

@@ -244,8 +244,7 @@ def _is_leftover(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     It knew the connection no more, and nobody waited.
     """
     in_vain = flows["longest_stall_ns"].isna() & (flows["retransmits"] >= GIVEN_UP)
-    own = place.own(capture)
-    to_own: pd.Series[bool] = flows["receiver"].map(host) == own
+    to_own: pd.Series[bool] = flows["receiver"].map(host).isin(place.own(capture))
     return in_vain & to_own
 
 
@@ -327,7 +326,7 @@ def _of_stranger(flow: Flow) -> bool:
     client, server = (flow.sender, flow.receiver) if flow.is_from_client else (flow.receiver, flow.sender)
     flows = flow.capture.flows
     little = not ten_segments(flows[flows["stream"] == flow.stream]).any()
-    return little and is_public(host(client)) and host(server) == place.own(flow.capture)
+    return little and is_public(host(client)) and host(server) in place.own(flow.capture)
 
 
 def _hold(flow: Flow, held_ns: float) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
-from bdpcap.explain.exchange_shares import answering_ns, served_ns, trip_ns, waits
+from bdpcap.explain.exchange_shares import answering_ns, served_ns, shares, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -157,13 +159,24 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     if detail in ("idle", "small writes") and _are_trips(flow, own):
         return "round trips"
     if detail == "response time":
-        if (shares := requests.told(flow)) is not None and requests.are_messages(shares):
+        if (told := requests.told(flow)) is not None and requests.are_messages(told):
+            return "events"
+        if told is None and _signals(flow):
             return "events"
         owed = owing(own)
         waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
         slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
         return detail if slow or flow.exchanges.empty else "round trips"
     return _waiting(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+
+
+def _signals(flow: Flow) -> bool:
+    """Return whether most bytes of a stream went both ways at once, and fewer from the server: it hardly answered any."""
+    found = shares(flow) if flow.capture._contents.has_exchanges else None
+    if found is None or found.bytes_share > 1 / 2 or flow.is_from_client:
+        return False
+    both_bytes = np.sum(flow.capture._contents.streams.sides(flow.stream)["payload_bytes"])
+    return bool(2 * flow.summary["payload_bytes"] < both_bytes)
 
 
 def _are_slight(flow: Flow, own: pd.DataFrame) -> bool:
