@@ -1226,3 +1226,11 @@ def test_one_overtaken_burst_is_no_habit_of_a_path(monkeypatch, repairs, told):
     )
     flow = SimpleNamespace(stream=0, sender=sender, receiver=receiver, is_from_client=False, capture=capture)
     assert bool(again.advice(flow)) == told
+
+
+@pytest.mark.parametrize(("kind", "said"), [("LITTLE", "congestion control"), ("OUTAGE", "outage")])
+def test_how_much_a_flow_carried_is_no_reason_of_a_wait(kind, said):
+    rounds = pd.DataFrame({"limit": ["cwnd"], "detail": ["recovery"], "start_ns": [0], "end_ns": [1]})
+    flow = SimpleNamespace(rtts=rounds, summary={"rwnd_share": 0.0, "cwnd_share": 0.4, "sndbuf_share": 0.0})
+    found = short.LITTLE if kind == "LITTLE" else natures.OUTAGE
+    assert headline._held_by(flow, found) == said

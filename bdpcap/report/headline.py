@@ -355,7 +355,8 @@ def _hold(flow: Flow, held_ns: float) -> str:
 
 
 def _held_by(flow: Flow, kind: Nature | None) -> str:
-    if kind is not None:
+    # How much a flow carried is no reason.
+    if kind not in (None, LITTLE):
         return kind.title
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
     if longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
