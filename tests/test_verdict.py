@@ -420,7 +420,7 @@ def test_packets_for_a_connection_that_the_captures_own_host_forgot_held_nobody(
     ]
     packets = sorted([*scenario(vain), *sound], key=lambda packet: packet.time_ns)
     (tmp_path / "forgot.pcap").write_bytes(pcap(packets))
-    monkeypatch.setattr(headline.place, "own", lambda _capture: own)
+    monkeypatch.setattr(headline.place, "own", lambda _capture: (own,))
     said = headline.no_bulk(bdpcap.analyze(tmp_path / "forgot.pcap"))
     assert said.startswith("No bulk transfer here: 13 flows carried ")
     assert ("had no acknowledgment in the capture" in said) == told

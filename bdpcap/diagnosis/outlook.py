@@ -66,8 +66,8 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much.
 
-    A receive window that also limited the flow is the next limit, and its rate is known: that of its own rounds, in which
-    queues lengthen the round trip.
+    A receive window that also limited the flow is the next limit, and its rate is known. Queues lengthen the round
+    trip in its rounds, so their own rate counts.
     """
     window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
     if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:

@@ -13,7 +13,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.explain import remedies, shared_losses
 from bdpcap.explain.findings import path_mtu
-from bdpcap.explain.findings.congestion import PHASES, mostly_needless
+from bdpcap.explain.findings.congestion import PHASES, is_stall_brief, mostly_needless
 from bdpcap.read import hops
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
@@ -73,15 +73,16 @@ def stalled(flow: Flow) -> bool:
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         return False
-    # Where timers ran out again and again, losses are the news, and not one of these waits.
-    least_ns = max(OUTAGE_SHARE * summary["active_ns"], summary["timeout_wait_ns"] / 2, TIMER_NS)
-    news = stall_ns >= least_ns
+    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
     return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
 
 
 def _has_outage(flow: Flow) -> bool:
     """Return whether nothing at all came back in such a stall, as far as the packets are not gone."""
-    return stalled(flow) and not (_came_meanwhile(flow) or _only_answer_lost(flow) or _was_held(flow))
+    # Where timers ran out again and again, losses are the news, and not one of these waits.
+    if not stalled(flow) or is_stall_brief(flow):
+        return False
+    return not (_came_meanwhile(flow) or _only_answer_lost(flow) or _was_held(flow))
 
 
 def _is_news(flow: Flow) -> bool:

@@ -16,7 +16,16 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["PHASES", "Phase", "limits", "losses_span", "lost", "mostly_needless", "phase_of"]
+__all__ = [
+    "PHASES",
+    "Phase",
+    "is_stall_brief",
+    "limits",
+    "losses_span",
+    "lost",
+    "mostly_needless",
+    "phase_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     if most == "outage" and flow.summary["timeouts"] >= REPEATED and not lost(flow):
         return "ignored"
     # Acknowledgments came between the timers, so the path and its far end were there.
-    if most == "outage" and _is_stall_brief(flow):
+    if most == "outage" and is_stall_brief(flow):
         most = "recovery"
     # After a loss, the growth that follows is part of its repair.
     if most in ("avoidance", "recovery") and lost(flow) and path_mtu.most_resent(flow):
@@ -115,7 +124,7 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     return "recovery" if _by_losses(flow, held) else "brief losses"
 
 
-def _is_stall_brief(flow: Flow) -> bool:
+def is_stall_brief(flow: Flow) -> bool:
     """Return whether the longest wait for an acknowledgment was less than half of the waits for timers."""
     stall_ns = flow.summary["longest_stall_ns"]
     return bool(pd.notna(stall_ns) and 2 * stall_ns < flow.summary["timeout_wait_ns"])
