@@ -349,11 +349,16 @@ def _silent_host(line: Line, others: Talks) -> str:
     return _UP if line.ends and others.met(*line.ends) else _ADVICE["never answered"]
 
 
+def _opened_others(line: Line, others: Talks, start_ns: int, end_ns: int) -> bool:
+    """Return whether the only port of a line opened other connections during a time."""
+    return line.is_one_port and others.at_once(line.servers.one, line.ports.one, start_ns, end_ns)
+
+
 def _lost(line: Line, others: Talks) -> str:
     """Return the advice on SYNs that were never answered, to a port that accepted other connections."""
     if line.once_each:
         return _LOST_ONCE
-    meanwhile = others.at_once(line.servers.one, line.ports.one, line.start_ns, line.end_ns)
+    meanwhile = _opened_others(line, others, line.start_ns, line.end_ns)
     return _KEYED if meanwhile and line.least_syns > BY_CHANCE else _LOST
 
 
@@ -362,7 +367,7 @@ def _refused(line: Line, around: Around) -> str:
     others = around.others
     if stopped := _stopped(line, around):
         return stopped
-    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.end_ns):
+    if _opened_others(line, others, line.start_ns, line.end_ns):
         return _TURNED_DOWN
     if line.is_one_port and others.accepted(line.servers.one, line.ports.one, line.end_ns):
         return _STARTED
@@ -396,7 +401,7 @@ def _late(line: Line, others: Talks) -> str:
     # Next to the client, each answer that the capture has reached it.
     if line.at_client and line.syn_acks >= line.syns:
         return _ANSWERED_LATE
-    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, line.start_ns, line.opened_ns):
+    if _opened_others(line, others, line.start_ns, line.opened_ns):
         return _QUEUE_OR_LOST.format("meanwhile")
     if line.at_server:
         return _SILENT
@@ -412,7 +417,7 @@ def _answered_once(line: Line) -> str:
 
 def _several_lost(line: Line, others: Talks) -> str:
     """Return the advice on connections that opened after several SYNs in a row."""
-    if line.is_one_port and others.at_once(line.servers.one, line.ports.one, 0, line.start_ns):
+    if _opened_others(line, others, 0, line.start_ns):
         return _QUEUE_OR_LOST.format("before")
     beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
     if beside:

@@ -209,7 +209,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # From the middle of a connection on, only data without an acknowledgment show that the reset answers them.
     # A client needs no more of an answer whose request the capture lacks.
     dropped = (
-        (handshake == "not captured") & ~by_client & (_unacknowledged(life, ~by_client) >= FAREWELL_BYTES)
+        (handshake == "not captured") & ~by_client & (life["client_unacknowledged_bytes"] >= FAREWELL_BYTES)
     )
     unanswered = (complete | dropped) & ~closed & (own_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis import LIMIT_NAMES, model
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL, rwnd
-from bdpcap.diagnosis.model import longest
 from bdpcap.diagnosis.natures import (
     DISOWNED,
     LATE,
@@ -250,10 +249,8 @@ def _is_leftover(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
 
 def _after_close(capture: Capture, flows: pd.DataFrame) -> list[int]:
     """Return the indexes of the longest waits for an end that had closed the connection: nobody waited there."""
-    lost = lost_ns(flows)
-    longest = lost[lost >= NOTICED_NS].nlargest(_ASKED)
-    each = zip(longest.index.tolist(), listed(capture, flows.loc[longest.index]), strict=True)
-    return [at for at, flow in each if nature(flow) in (DISOWNED, TOO_LATE)]
+    held = _held(capture, flows, NOTICED_NS)
+    return [at for at, flow, _ in held if nature(flow) in (DISOWNED, TOO_LATE)]
 
 
 def _sent_in_vain(flows: pd.DataFrame) -> str:
@@ -306,12 +303,18 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
     return f"{sentence}{_longest(capture, hidden, least_ns) or slow_answers.sentence(capture, unseen)}"
 
 
+def _held(capture: Capture, flows: pd.DataFrame, least_ns: float) -> list[tuple[int, Flow, float]]:
+    """Return the flows that lost most time, at least `least_ns` each, with their index and that time in ns."""
+    lost = lost_ns(flows)
+    most = lost[lost >= least_ns].nlargest(_ASKED)
+    return list(zip(most.index.tolist(), listed(capture, flows.loc[most.index]), most.tolist(), strict=True))
+
+
 def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     """Return a sentence on the flow that lost most time; empty unless it lost `least_ns`, and there is a place to act."""
     # Without an acknowledgment, nothing shows how long data waited. A single byte may be a keep-alive's.
-    lost = lost_ns(flows[flows["longest_stall_ns"].notna() & (flows["payload_bytes"] > KEEP_ALIVE_BYTES)])
-    longest = lost[lost >= least_ns].nlargest(_ASKED)
-    for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
+    known = flows[flows["longest_stall_ns"].notna() & (flows["payload_bytes"] > KEEP_ALIVE_BYTES)]
+    for _, flow, held_ns in _held(capture, known, least_ns):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
         if has_place(flow) and nature(flow) not in (DISOWNED, TOO_LATE) and not _of_stranger(flow):
             return f" Of them, stream {flow.stream} {_hold(flow, held_ns)}."
@@ -359,6 +362,6 @@ def _held_by(flow: Flow, kind: Nature | None) -> str:
     if kind not in (None, LITTLE):
         return kind.title
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
-    if longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
+    if model.longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
         return OUTAGE.title
     return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]

@@ -86,7 +86,8 @@ def exchanges(
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns")}
-    # A repair explains a silence: the time of lost data, and of timers, is the network's. What came twice explains none.
+    # A repair explains a silence, and a copy of data that had arrived none: the time of lost data, and of timers, is the
+    # network's.
     repaired = turns["repaired"] != 0
     pause_ns = np.where(repaired, 0, turns["pause_ns"])
     unexplained = repaired & (turns["pause_ns"] > _TIMER_NS * turns["pauses"])

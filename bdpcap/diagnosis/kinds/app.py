@@ -172,8 +172,10 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
 
 def _signals(flow: Flow) -> bool:
     """Return whether most bytes of a stream went both ways at once, and fewer from the server: it hardly answered any."""
-    found = shares(flow) if flow.capture._contents.has_exchanges else None
-    if found is None or found.bytes_share > 1 / 2 or flow.is_from_client:
+    if flow.is_from_client or not flow.capture._contents.has_exchanges:
+        return False
+    found = shares(flow)
+    if found is None or found.bytes_share > 1 / 2:
         return False
     both_bytes = np.sum(flow.capture._contents.streams.sides(flow.stream)["payload_bytes"])
     return bool(2 * flow.summary["payload_bytes"] < both_bytes)

@@ -284,16 +284,16 @@ def _advice(flow: Flow) -> tuple[str, str]:
         return _behind(flow, quiet)
     if _is_lost_before(flow, quiet):
         return places.path_to_capture(flow), _LOST_BEFORE
-    return shared_losses.place(flow) or places.path(flow), _of_path(flow, quiet)
+    # A path that loses the packets of many hosts drops no connection by itself.
+    if near := shared_losses.place(flow):
+        return near, _STILL_THERE
+    return places.path(flow), _of_path(flow, quiet)
 
 
 def _of_path(flow: Flow, quiet: Silence) -> str:
     """Return the advice on a silence that the path or its far end may have caused."""
     if on_one_machine(host(flow.sender), host(flow.receiver)):
         return remedies.ON_ONE_MACHINE
-    # A path that loses the packets of many hosts drops no connection by itself.
-    if shared_losses.place(flow):
-        return _STILL_THERE
     if quiet.last_only:
         return _LOST
     return _DROPPED if _sent_others(flow, quiet) else _GONE

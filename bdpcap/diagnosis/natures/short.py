@@ -304,17 +304,14 @@ def _trips(flow: Flow) -> int:
     rtt_ns = summary["rtt_min_ns"]
     if pd.isna(rtt_ns) or not NOTICED_NS <= summary["active_ns"] < _TRIPS * rtt_ns or lost(flow):
         return 0
-    in_flight_ns = in_flight.whole(flow).in_flight_ns
-    return (
-        round(summary["active_ns"] / rtt_ns)
-        if _is_paced(flow) and 2 * in_flight_ns > summary["active_ns"]
-        else 0
-    )
+    if not _is_paced(flow) or 2 * in_flight.whole(flow).in_flight_ns <= summary["active_ns"]:
+        return 0
+    return round(int(summary["active_ns"]) / int(rtt_ns))
 
 
 def _is_seen(flow: Flow) -> bool:
     """Return whether the capture shows a whole flow, though no rule may hold."""
-    if flow.summary["limit"] != "unknown" or _is_unmeasured(flow):
+    if flow.summary["limit"] != "unknown":
         return True
     return bool((flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"] == "none").all())
 
