@@ -1,0 +1,225 @@
+"""Ends that answer no FIN, no request or no data: closed before, forgotten, or cut off."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from connected import analyzed, failed, shifted
+from packets import Address, pcap
+from scenario import CLIENT, HANDSHAKE, scenario
+
+import bdpcap
+from bdpcap.report import connections
+
+
+@pytest.mark.parametrize(("acked", "given_up"), [(1, True), (518, False)])
+def test_a_request_that_never_arrived_fails_whoever_closes(acked, given_up):
+    asked = "> P. 1:518(517) ack 1 win 502"
+    again = "".join(f"\n+{wait} {asked}" for wait in (0.3, 0.6, 1.2, 2.4))
+    closed = f"+1 < F. 1:1(0) ack {acked} win 500\n+.001 > . 518:518(0) ack 2 win 502"
+    capture = analyzed(f"{HANDSHAKE}+.1 {asked}{again}\n{closed}")
+    said = " ".join(connections.sentences(capture))
+    assert ("given up with 517 bytes unacknowledged" in said) == given_up
+
+
+@pytest.mark.parametrize("by_client", [False, True])
+def test_the_end_that_sent_no_fin_again_is_the_silent_one(by_client):
+    # Both ends have closed, and one of them sends its FIN again and again; the capture is next to the client.
+    closed = (
+        "+.01 > F. 1:1(0) ack 1 win 502\n+.02 < F. 1:1(0) ack 2 win 500 ttl 55\n+0 > . 2:2(0) ack 2 win 502"
+    )
+    if by_client:
+        closed = "+.01 < F. 1:1(0) ack 1 win 500 ttl 55\n+0 > . 1:1(0) ack 2 win 502"
+        again = "".join(f"\n+{wait} > F. 1:1(0) ack 2 win 502" for wait in (0.1, 0.3, 0.6, 1.2, 2.4))
+    else:
+        again = "".join(f"\n+{wait} < F. 1:1(0) ack 2 win 500 ttl 55" for wait in (0.3, 0.6, 1.2, 2.4))
+    opened = HANDSHAKE.replace("ack 1 win 65535", "ack 1 win 65535 ttl 55")
+    (line,) = connections.sentences(analyzed(f"{opened}{closed}{again}"))
+    assert "no FIN was answered" in line
+    assert ("The FINs reached the capture next to 192.0.2.1" in line) != by_client
+    # It had closed before the other end did, so it forgot nothing in a sleep.
+    assert ("which had closed the connection itself" in line) != by_client
+
+
+@pytest.mark.parametrize(
+    ("fins", "answer", "told"),
+    [
+        (3, "", False),  # two timers ran out
+        (4, "", True),
+        (6, "", True),
+        (6, "+.1 < . 1:1(0) ack 2 win 500", False),
+        (6, "+.1 < . 1:1(0) ack 1 win 500", True),  # the FIN never reached it
+        (6, "+.1 < R 1:1(0) win 0", False),
+        (6, "+9 > R. 2:2(0) ack 1 win 500", True),  # its own reset is no answer
+    ],
+)
+def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, answer, told):
+    closing = "\n".join(f"+{2**n} > F. 1:1(0) ack 1 win 500" for n in range(fins))
+    packets = [
+        packet
+        for number in range(2)
+        for packet in scenario(f"{closing}\n{answer}", server=Address(f"198.51.100.{20 + number}", 443))
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    said = connections.sentences(capture)
+    servers = "port 443 of 198.51.100.20 and 198.51.100.21"
+    line = (
+        f"2 connections from 192.0.2.1 to {servers} were closed, and no FIN was answered ({2 * fins} FINs)."
+    )
+    assert [one.startswith(line) for one in said] == ([True] if told else [])
+    assert any("gave up with a reset" in one for one in said) == (told and "R." in answer)
+    assert connections.failed(capture) == 0
+
+
+@pytest.mark.parametrize(
+    ("opening", "idle", "forgotten"), [(True, 0.001, False), (True, 300, True), (False, 0.001, True)]
+)
+def test_a_connection_closed_at_once_was_not_forgotten_as_idle(opening, idle, forgotten):
+    closing = "\n".join(f"+{2**n if n else idle} > F. 1:1(0) ack 1 win 500" for n in range(5))
+    handshake = "0 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+0 > . 1:1(0) ack 1 win 502\n"
+    (said,) = connections.sentences(analyzed(f"{handshake if opening else ''}{closing}"))
+    assert ("had forgotten the idle connection" in said) == forgotten
+
+
+@pytest.mark.parametrize("tries", [2, 5])
+def test_ends_that_both_repeat_what_the_other_never_gets_had_a_firewall_between_them(tries):
+    again = "\n".join(f"+{2**n} > P. 1:201(200) ack 1 win 500" for n in range(tries))
+    closing = "\n".join(f"+{2**n} < F. 1:1(0) ack 1 win 500" for n in range(6))
+    said = connections.sentences(analyzed(f"{again}\n{closing}"))
+    assert any("neither got what the other sent" in one for one in said) == (tries == 5)
+
+
+@pytest.mark.parametrize(("acknowledged", "lost"), [("", True), ("+.020 < . 2:2(0) ack 2001 win 500", False)])
+def test_data_on_an_idle_connection_that_only_a_reset_answers_are_lost(acknowledged, lost):
+    """From its middle on: a reset answers data that no connection is there for (RFC 9293 section 3.5.2)."""
+    idle = "0 > . 1:1(0) ack 2 win 502\n+.020 < . 2:2(0) ack 1 win 500"
+    asked = f"+30 > P. 1:2001(2000) ack 2 win 502\n{acknowledged}\n+.020 < R. 2:2(0) ack 1 win 0"
+    said = connections.sentences(analyzed(f"{idle}\n{asked}"))
+    assert any("was reset without an answer" in one for one in said) == lost
+
+
+ANSWERED = "+.01 < P. 1:1001(1000) ack 101 win 502\n+.01 > . 101:101(0) ack 1001 win 502"
+
+
+@pytest.mark.parametrize(
+    ("before", "late", "reset", "lost"),
+    [
+        ("", 54, "> R 102:102(0) win 0", True),
+        # It reads what comes after its FIN.
+        ("", 54, "> . 102:102(0) ack 55 win 502", False),
+        # It was lost before, and the client stopped waiting for it.
+        (
+            "+.01 < P. 1:55(54) ack 101 win 502\n+.3 < P. 1:55(54) ack 101 win 502",
+            54,
+            "> R 102:102(0) win 0",
+            False,
+        ),
+        # A client that had a part of its answer may need no more.
+        (ANSWERED, 900, "> R 102:102(0) win 0", False),
+    ],
+)
+@pytest.mark.parametrize("closes", [False, True])
+def test_data_that_come_once_an_end_has_closed_are_lost(before, late, reset, lost, closes):
+    """A reset answers what comes to a closed end (RFC 9293 section 3.10.7.1), also where the other end closes, too."""
+    first = 1001 if before == ANSWERED else 1
+    asked = "+.01 > P. 1:101(100) ack 1 win 502\n+.01 < . 1:1(0) ack 101 win 502"
+    left = f"+.01 > F. 101:101(0) ack {first} win 502\n+.01 < . {first}:{first}(0) ack 102 win 502"
+    came = f"+.1 < {'F' if closes else ''}P. {first}:{first + late}({late}) ack 102 win 502\n+.01 {reset}"
+    capture = analyzed(HANDSHAKE + f"{asked}\n{before}\n{left}\n{came}")
+    said = (
+        "1 connection from 192.0.2.1 to port 80 of 198.51.100.2 was closed by the client before all data came"
+    )
+    assert [line.startswith(said) for line in connections.sentences(capture)] == ([True] if lost else [])
+    assert connections.failed(capture) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "late", "lost"),
+    [
+        ("", 1, 300, True),
+        ("+.01 > P. 1:301(300) ack 1 win 502\n+.02 < . 1:1(0) ack 301 win 500", 301, 700, True),
+        # The receiver of an upload may end it.
+        ("+.01 > P. 1:30001(30000) ack 1 win 502\n+.02 < . 1:1(0) ack 30001 win 500", 30_001, 700, False),
+        # A TLS alert as a farewell (RFC 8446 section 6.1).
+        ("+.01 > P. 1:301(300) ack 1 win 502\n+.02 < . 1:1(0) ack 301 win 500", 301, 31, False),
+    ],
+)
+def test_a_request_to_a_server_that_had_closed_is_lost(before, first, late, lost):
+    closed = f"+5 < F. 1:1(0) ack {first} win 500\n+.02 > . {first}:{first}(0) ack 2 win 502"
+    asked = f"+9 > P. {first}:{first + late}({late}) ack 2 win 502\n+.02 < R 2:2(0) win 0"
+    said = " ".join(connections.sentences(analyzed(HANDSHAKE + f"{before}\n{closed}\n{asked}")))
+    told = f"closed by the server before all data came, which a reset answered ({late} bytes unacknowledged)"
+    assert (told in said) == ("A client that drops idle connections sooner" in said) == lost
+
+
+CLOSED = "".join(f"+{wait} < F. 1:1(0) ack 1 win 500 ttl 55\n" for wait in (0.02, 1, 2, 4))
+
+
+SENT_AGAIN = "".join(
+    f"+{wait} < P. 1:1001(1000) ack 1 win 500 ttl 55\n" for wait in (0.02, 0.3, 0.6, 1.2, 2.4)
+)
+
+
+@pytest.mark.parametrize(
+    ("silent", "client_ttl", "advice"),
+    [
+        (CLOSED, 64, "The FINs reached the capture next to 192.0.2.1"),
+        (SENT_AGAIN, 64, "Retransmissions reached the capture next to 192.0.2.1, which answered none"),
+        # The way over the two routers between the capture and the client may be broken.
+        (SENT_AGAIN, 62, "Find what broke, the path or the far end"),
+        # These left the capture next to the client, and got lost behind it, or at the server.
+        (SENT_AGAIN.replace("<", ">").replace(" ttl 55", ""), 64, "Find what broke, the path or the far end"),
+    ],
+)
+def test_a_host_next_to_the_capture_that_answers_nothing_is_named(silent, client_ttl, advice):
+    opens = HANDSHAKE.replace("win 65535", "win 65535 ttl 55")
+    opens = opens.replace("win 64240", f"win 64240 ttl {client_ttl}").replace(
+        "win 502", f"win 502 ttl {client_ttl}"
+    )
+    packets = scenario(opens + silent) + scenario("100 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert any(advice in one for one in said)
+
+
+@pytest.mark.parametrize(("answered_s", "waited"), [(0.02, False), (1.5, True)])
+def test_a_client_that_leaves_after_one_round_trip_did_not_stop_waiting(answered_s, waited):
+    dialogue = f"0 > S 0:0(0) win 64240\n+{answered_s} < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0"
+    packets = scenario(dialogue) + scenario(dialogue, client=Address(CLIENT.host, 50_000))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("it had stopped waiting" in line) == waited
+    assert ("as soon as it was answered" in line) != waited
+
+
+@pytest.mark.parametrize(("rest_s", "spare"), [(0.1, False), (9, True)])
+@pytest.mark.parametrize(
+    "other", ["", "+.001 > P. 1:201(200) ack 1 win 502\n+20 > P. 201:301(100) ack 1 win 502"]
+)
+def test_a_connection_without_data_left_at_once_or_was_spare_and_not_needed(rest_s, spare, other):
+    (line,) = failed(f"{HANDSHAKE.replace('0     >', '1 >', 1)}+{rest_s} > R. 1:1(0) ack 1 win 0", other)
+    assert ("left as soon as it was answered" in line) != spare
+    assert ("a spare connection" in line) == spare
+    assert ("needed no longer" in line) == bool(other)
+
+
+@pytest.mark.parametrize(
+    ("reset", "side"), [("> R. 1:1(0) ack 1", "client"), ("< R. 1:1(0) ack 1", "server")]
+)
+def test_who_left_a_connection_without_data_is_named(reset, side):
+    (line,) = failed(f"{HANDSHAKE}+.01 {reset} win 0", "", 20)
+    assert f"was reset by the {side} before any data." in line
+    assert ("see in its log whether a rule" in line) == (side == "server")
+
+
+@pytest.mark.parametrize(("later_s", "told"), [(3, True), (0.1, False)])
+def test_connections_that_open_one_after_the_other_and_pass_no_data_meet_a_filter(later_s, told):
+    again = "\n".join(f"+{2**n} > P. 1:101(100) ack 1 win 502" for n in range(-2, 4))
+    dialogue = f"{HANDSHAKE}+.01 > P. 1:101(100) ack 1 win 502\n{again}"
+    packets = [
+        packet
+        for number, (text, start_ns) in enumerate(((dialogue, 0), (dialogue, int(later_s * 1e9))))
+        for packet in shifted(scenario(text, client=Address(CLIENT.host, 40_000 + number)), start_ns)
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    (line,) = (line for line in connections.sentences(capture) if "given up" in line)
+    assert ("no data passed" in line) == told

@@ -1,0 +1,266 @@
+"""Connections that nobody answered: hosts, routes, filters and wrong addresses, and how a line names them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from connected import OPTIONS, UNANSWERED, analyzed, failed, syns
+from packets import Address, pcap
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
+
+import bdpcap
+from bdpcap import report
+from bdpcap.report import connections
+
+
+@pytest.mark.parametrize(
+    ("ports", "named"),
+    [
+        ([81], "port 81"),
+        ([30203, 30102, 30203], "ports 30102 and 30203"),
+        ([9000, 81, 443], "ports 81, 443 and 9000"),
+        ([81, 82, 83, 84], "4 ports"),
+    ],
+)
+def test_a_sentence_names_up_to_three_ports(ports, named):
+    packets = []
+    for number, port in enumerate(ports):
+        ends = {"client": Address(CLIENT.host, 40_000 + number), "server": Address(SERVER.host, port)}
+        packets += scenario(f"{number} > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0", **ends)
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert f" to {named} of {SERVER.host} w" in line
+
+
+@pytest.mark.parametrize(
+    ("servers", "named"),
+    [
+        (
+            2,
+            "port 443 of 198.51.100.1 and 198.51.100.2 were never answered (up to 3 SYNs in 3 s each). Check the",
+        ),
+        (4, "port 443 of 4 hosts were never answered (up to 3 SYNs in 3 s each). Check the"),
+    ],
+)
+def test_one_line_has_all_syns_of_a_client_that_nobody_answered(servers, named):
+    def tried(client, number, repeats):
+        again = "".join(f"\n+{gap} > S 0:0(0) win 64240" for gap in (1, 2)[:repeats])
+        ends = {"client": Address(client, 40_000 + number), "server": Address(f"198.51.100.{number}", 443)}
+        return scenario(f"{number} > S 0:0(0) win 64240{again}", **ends)
+
+    packets = tried("192.0.2.7", 99, 2) + scenario("200 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    for number in range(1, servers + 1):
+        packets += tried(CLIENT.host, number, 2 if number == 2 else 1)
+    packets.sort(key=lambda packet: packet.time_ns)
+    first, other = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert first.startswith(f"{servers} connections from {CLIENT.host} to {named}")
+    # Another client has its own line.
+    assert other.startswith(
+        "1 connection from 192.0.2.7 to port 443 of 198.51.100.99 was never answered (3 SYNs"
+    )
+
+
+def test_a_client_with_two_causes_has_two_lines():
+    # One server answered its other port: a filter drops the SYNs there, whatever became of the other server.
+    (one, other) = failed(
+        "100 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240",
+        "",
+        100.5,
+        beside=scenario(
+            "100 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240", server=Address("203.0.113.5", 80)
+        ),
+    )
+    assert {"so the route works" in one, "so the route works" in other} == {True, False}
+
+
+def test_nothing_is_told_where_nothing_failed():
+    assert connections.sentences(analyzed(HANDSHAKE)) == []
+
+
+@pytest.mark.parametrize(("last_s", "told"), [(3.5, 0), (9, 1)])
+def test_a_syn_in_the_last_second_may_still_be_answered(last_s, told):
+    packets = scenario(HANDSHAKE) + scenario("3 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    packets += scenario(f"{last_s} > . 1:1(0) ack 1 win 502")
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert len(said) == told
+    assert all("was never answered (1 SYN)." in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("+0 > R 1:1(0) win 0", "was answered, and reset by the client before any data."),
+        ("+1 < S. 0:0(0) ack 1 win 65535", "was answered, and never completed by the client."),
+    ],
+)
+def test_a_client_that_withdrew_has_the_answer(answered, said):
+    capture = analyzed(f"0 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n{answered}")
+    (line,) = connections.sentences(capture)
+    assert said in line
+    assert connections.failed(capture) == ("never completed" in said)
+
+
+def test_one_syn_shows_no_filter_when_the_capture_ends_before_the_next():
+    """The second SYN comes after a second, or three (RFC 2988 section 2.1)."""
+    once = UNANSWERED.partition("\n")[0]
+    said = [failed(once, "", 99.5, end_s)[0] for end_s in (102, 104)]
+    assert "The capture ends too soon to tell" in said[0]
+    assert "the client gave up at once" in said[1]
+
+
+@pytest.mark.parametrize(("start_s", "works"), [(100.5, True), (0, False)])
+def test_a_route_on_which_packets_passed_at_that_time_is_not_to_be_checked(start_s, works):
+    (line,) = failed(UNANSWERED, "", start_s)
+    assert ("so the route works" in line) == works
+    assert ("at another time, so that host was up" in line) != works
+
+
+def test_a_port_that_answered_other_connections_drops_none():
+    # The connection beside is to the same port: its SYN was answered.
+    (line,) = failed("100 > S 0:0(0) win 64240", "", 100.5, port=SERVER.port)
+    assert line.endswith(
+        "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
+    )
+
+
+@pytest.mark.parametrize(
+    ("syns", "start_s", "by_chance"),
+    [
+        (3, 102.5, False),
+        (2, 100.5, True),
+        (3, 120, True),
+    ],  # another connection opens meanwhile, or long after
+)
+def test_a_connection_that_loses_every_syn_while_others_open_is_no_chance(syns, start_s, by_chance):
+    failing = "100 > S 0:0(0) win 64240\n" + "+1.5 > S 0:0(0) win 64240\n" * (syns - 1)
+    (line,) = failed(failing, "", start_s, port=SERVER.port)
+    assert (
+        "The port answered other connections: SYNs or answers were lost, or a limit or a full queue dropped them."
+        in line
+    ) == by_chance
+    assert ("so this is no loss by chance" in line) != by_chance
+
+
+@pytest.mark.parametrize(("end_s", "gave_up"), [(104, True), (102, False)])
+def test_a_client_that_sends_no_second_syn_gave_up(end_s, gave_up):
+    (line,) = failed("100 > S 0:0(0) win 64240", "", 0, end_s)
+    assert ("the client gave up at once" in line) == gave_up
+
+
+@pytest.mark.parametrize(("start_s", "first"), [(60, True), (80, False)])
+def test_a_lone_syn_may_be_the_last_of_a_series(start_s, first):
+    # Linux waits for 1, 2, 4, 8, 16 and at last 32 s between its SYNs (tcp_syn_retries).
+    (line,) = failed("100 > S 0:0(0) win 64240", "", start_s, 104)
+    assert ("the client gave up at once, as probes do" in line) == first
+    assert ("begun before the capture" in line) != first
+
+
+@pytest.mark.parametrize(
+    ("tries", "elsewhere", "works"), [(2, False, False), (2, True, True), (1, False, True)]
+)
+def test_an_address_that_nobody_answers_is_wrong(tries, elsewhere, works):
+    vpn = Address("100.64.0.9", 50_000)
+    packets = scenario(HANDSHAKE)
+    for again in range(tries):
+        packets += scenario(f"{1 + again} > S 0:0(0) win 64240", client=vpn)
+    if elsewhere:
+        packets += scenario(HANDSHAKE, client=vpn, server=Address("203.0.113.7", 443))
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
+    assert ("No SYN of 100.64.0.9 was answered anywhere" in line) != works
+    assert ("The port answered other connections" in line) == works
+    assert ("gave up at once" in line) == (tries == 1)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_syn_that_never_left_the_router_was_dropped_there(left):
+    packets = scenario(HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500")
+    blocked = scenario(UNANSWERED, client=Address(CLIENT.host, 50_000), server=Address(SERVER.host, 81))
+    packets += scenario("200 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    ttl = 14 + 8  # in the Ethernet frame
+    behind = [
+        replace(
+            packet,
+            time_ns=packet.time_ns + 10_000,
+            data=packet.data[:ttl] + bytes([63]) + packet.data[ttl + 1 :],
+        )
+        for packet in packets + (blocked if left else [])
+    ]
+    every = sorted([*packets, *blocked, *behind], key=lambda packet: packet.time_ns)
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(every))))[0]
+    assert ("never left it: it dropped them" in line) != left
+
+
+@pytest.mark.parametrize(("source", "false"), [("203.0.113.9", True), ("127.0.0.1", False)])
+def test_a_syn_of_another_host_over_loopback_has_a_false_address(source, false):
+    server = Address("127.0.0.1", 8000)
+    answered = scenario(
+        "0 > S 0:0(0) win 64240 <mss 1460>\n+.0001 < R. 0:0(0) ack 1 win 0",
+        client=Address("127.0.0.1", 5000),
+        server=Address("127.0.0.1", 99),
+    )
+    packets = answered + scenario(
+        "0 > S 0:0(0) win 8192\n+1 > S 0:0(0) win 8192", client=Address(source, 4000), server=server
+    )
+    said = " ".join(connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets)))))
+    assert ("made these packets with false addresses" in said) == false
+
+
+def test_answers_that_reached_the_client_had_no_bad_way_back():
+    answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
+    (line,) = failed(answered, "")
+    assert "The answers reached the capture next to the client: " in line
+    assert "way back" not in line
+
+
+def test_the_largest_group_comes_first_and_the_rest_is_counted_in_connections():
+    capture = syns(30, client="203.0.113.{}")
+    assert connections.sentences(capture)[0].startswith("26 connections from 26 hosts to port 80 of 26 hosts")
+    assert "2 more connections: --full lists them." in report.text(capture)
+
+
+@pytest.mark.parametrize(
+    ("networks", "ttl", "by_one"), [(15, "56", True), (14, "56", False), (15, "{}", False)]
+)
+def test_hosts_of_many_networks_are_not_all_equally_far_away(networks, ttl, by_one):
+    # Those of one network may be behind the same routers.
+    packets = [
+        packet
+        for one in range(1, networks + 1)
+        for packet in scenario(
+            f"{one} > S 0:0(0) win 64240\n+.5 < R. 0:0(0) ack 1 win 0 ttl {ttl.format(40 + one)}",
+            server=Address(f"{20 + one}.0.0.1", 80),
+        )
+    ]
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("All answers have one TTL (56)" in line) == by_one
+    assert "were refused." in line
+
+
+@pytest.mark.parametrize(("frames", "lacks"), [("", False), ("+1 > . 101:201(100) ack 1 win 502", True)])
+def test_a_syn_that_came_once_may_have_come_again_unseen(frames, lacks):
+    # Of the second connection, the capture lacks data that were acknowledged.
+    beside = f"{HANDSHAKE}{frames}" + ("\n+.02 < . 1:1(0) ack 201 win 500" if frames else "")
+    (line,) = failed("0 > S 0:0(0) win 64240", beside, 100, port=82)
+    assert ("the capture lacks packets of this connection, too" in line) == lacks
+    assert "the client gave up at once" in line
+
+
+def test_one_of_several_silent_hosts_talked_on_another_port():
+    # The client tried many hosts: 13 refused, and two answered nothing at one port.
+    silent = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+1 > S 0:0(0) win 64240 {OPTIONS}"
+    refused = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0"
+    talk = f"{HANDSHAKE}+.01 > P. 1:101(100) ack 1 win 502\n+.02 < P. 1:101(100) ack 101 win 500"
+    tried = [(silent, "198.51.100.40", 443), (silent, "198.51.100.41", 443), (talk, "198.51.100.40", 80)]
+    tried += [(refused, f"198.51.100.{number}", 443) for number in range(50, 63)]
+    packets = [
+        packet
+        for number, (text, host, port) in enumerate(tried)
+        for packet in scenario(text, client=Address(CLIENT.host, 40_000 + number), server=Address(host, port))
+    ]
+    lines = connections.sentences(
+        bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    )
+    (line,) = (line for line in lines if "never answered" in line)
+    assert "exchanged other packets with 198.51.100.40 at that time" in line
