@@ -1,0 +1,170 @@
+"""Short transfers and seldom bursts on the first screen."""
+
+import re
+
+import pandas as pd
+import pytest
+from dialogues import analysed
+from first_screens import analyzed, connections, writes
+from scenario import CLIENT, HANDSHAKE
+
+from bdpcap.diagnosis import natures
+from bdpcap.diagnosis.natures import short
+from bdpcap.report import page, ranking, screen, verdict
+
+
+def filter_of(flow):
+    return verdict.best_span(flow).display_filter
+
+
+def test_short_transfers_of_the_same_hosts_are_the_same_whatever_the_program_did():
+    # The server answers after 200 ms, or writes without a request: another detail, and nothing to mend in either.
+    answered = """
+        +0    > P. 1:501(500)  ack 1    win 502
+        +.020 < .  1:1(0)      ack 501  win 512
+        +.200 < P. 1:1001(1000) ack 501 win 512
+        +.001 > .  501:501(0)  ack 1001 win 502
+        """
+    written = """
+        +.300 < P. 1:1001(1000) ack 1  win 512
+        +.001 > .  1:1(0)      ack 1001 win 502
+        """
+    capture = connections(answered, written, answered, written)
+    assert {"idle", "response time"} <= set(capture._contents.verdicts.main_details)
+    found = screen.entries(ranking.groups(capture))
+    (only,) = found.detailed
+    assert "3 more flows from 198.51.100.2:80: the same (streams 1, 2, 3); together 4.00 kB." in only.same
+    assert found.quiet.startswith("The other way of streams 0, 2: 1.00 kB in short transfers")
+    assert "the same (streams 1, 2, 3)" in page.html(capture)
+
+
+def test_the_time_of_a_handshake_is_no_idle_time():
+    # Five SYNs were lost before the sixth opened a connection for a tenth of a second.
+    syns = "".join("+1 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>\n" for _ in range(5))
+    dialogue = (
+        "0 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>\n"
+        + syns
+        + HANDSHAKE.strip().partition("\n")[2]
+        + "\n+.001 > P. 1:101(100) ack 1 win 502\n+.020 < P. 1:4001(4000) ack 101 win 500\n"
+        + "+.001 > . 101:101(0) ack 4001 win 502\n+.1 < F. 4001:4001(0) ack 101 win 500"
+    )
+    capture = analysed(dialogue)
+    said = [words for flow in capture.flows["sender"] for words in screen.sentences(capture.flow(0, flow))]
+    assert not any(re.search(r"for another [5-9](\.\d+)? s", words) for words in said)
+
+
+def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
+    asks = "".join(
+        f"+.100 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    transfer = "".join(
+        f"+.001 > P. {1 + 3000 * n}:{3001 + 3000 * n}(3000) ack 1 win 502\n"
+        f"+.020 < .  1:1(0) ack {3001 + 3000 * n} win 512\n"
+        for n in range(6)
+    )
+    found = screen.entries(ranking.groups(connections(asks, transfer)))
+    # 12 requests of 100 bytes, and 12 answers of 200.
+    assert found.quiet == "Stream 0: 3.60 kB in short transfers, requests and pauses. Nothing to mend there."
+
+
+def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
+    # 10, 20, 40 and 80 segments in four round trips of 100 ms, beside the sender; every second one is acknowledged.
+    lines, sent = [], 1
+    for flight in (10, 20, 40, 80):
+        first = sent
+        for _ in range(flight):
+            lines.append(f"+.00001 > . {sent}:{sent + 1000}(1000) ack 1 win 502")
+            sent += 1000
+        lines.append(f"+.1 < . 1:1(0) ack {first + 2000} win 8000")
+        lines += [f"+.00001 < . 1:1(0) ack {ack} win 8000" for ack in range(first + 4000, sent + 1, 2000)]
+    flow = analyzed("\n".join(lines), rtt="+.1").flow(0)
+    assert natures.nature(flow) is natures.SLOW_START
+    assert "slow start from ten segments takes 4" in screen.sentences(flow)[0]
+    assert flow.remedy.where == ""
+    assert flow.remedy.words.startswith("Nothing to mend")
+
+
+def test_pauses_around_one_burst_are_no_part_of_a_short_transfer():
+    small = "+.1 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 8000\n"
+    burst, end = writes(20, 0.4, 1, 101), 101 + 20 * 1460
+    after = f"+.4 > P. {end}:{end + 100}(100) ack 1 win 502\n+.020 < . 1:1(0) ack {end + 100} win 8000"
+    flow = analyzed(small + burst + "\n" + after, rtt="+.001").flow(0)
+    assert flow.remedy.words.startswith("Nothing to mend")
+
+
+def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
+    # Eight bursts, 0.9 s apart: too large for an initial window, and none has most of the data.
+    flow = analyzed(writes(20, 0.9, 8)).flow(0)
+    assert flow.summary["active_ns"] > 5 * 10**9
+    assert "Nothing to mend" not in str(flow.remedy)
+
+
+@pytest.mark.parametrize("fin", ["", "+5 > F. {0}:{0}(0) ack 1 win 502\n+.020 < . 1:1(0) ack {1} win 8000\n"])
+def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
+    # 40 segments, 100 bytes 2 s later, and 40 segments 3 s later. A FIN carries nothing.
+    first, small, end = writes(40, 0.001, 1), 1 + 40 * 1460, 101 + 80 * 1460
+    between = (
+        f"+2 > P. {small}:{small + 100}(100) ack 1 win 502\n+.020 < . 1:1(0) ack {small + 100} win 8000\n"
+    )
+    flow = analyzed(f"{first}\n{between}{writes(40, 3, 1, small + 100)}\n{fin.format(end, end + 1)}").flow(0)
+    assert short._times(flow) == "3 bursts, at least 1 s apart"
+
+
+def test_seldom_bursts_within_an_initial_window_are_little_data():
+    flow = analyzed(writes(4, 2, 5)).flow(0)
+    assert "so little data needs no rate" in flow.remedy.words
+
+
+def test_a_short_exchange_is_nothing_to_mend():
+    flow = analyzed("+.1 > P. 1:121(120) ack 1 win 502\n+.020 < . 1:1(0) ack 121 win 502").flow(0)
+    assert (flow.remedy.where, flow.remedy.commands) == ("", ())
+    assert str(flow.remedy).startswith("Nothing to mend")
+
+
+def test_of_short_transfers_the_largest_is_shown():
+    # Two of 40 and 80 small writes, 10 s apart; each ends with its acknowledgment.
+    lines, sent, edges = [], 1, []
+    for segments in (40, 80):
+        edges.append(4 + len(lines))
+        for _ in range(segments):
+            lines.append(f"+.002 > P. {sent}:{sent + 500}(500) ack {len(edges)} win 502")
+            sent += 500
+        lines.append(f"+.020 < . {len(edges)}:{len(edges)}(0) ack {sent} win 8000")
+        lines.append(f"+10 < P. {len(edges)}:{len(edges) + 1}(1) ack {sent} win 8000")
+    flow = analyzed("\n".join(lines)).flow(0, str(CLIENT))
+    assert "(2 bursts, at least 1 s apart)" in screen.sentences(flow)[0]
+    first, last = (int(number) for number in re.findall(r"number [<>]= (\d+)", filter_of(flow)))
+    assert edges[1] - 1 <= first <= edges[1]
+    assert last == edges[1] + 80
+
+
+@pytest.mark.parametrize(("segments", "many"), [(9, True), (16, False)])
+def test_one_exchange_with_most_bytes_is_a_transfer_from_an_initial_window_on(segments, many):
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(3)
+    )
+    download = "+.001 > P. 301:401(100) ack 601 win 502\n" + "".join(
+        f"+.020 < . {601 + 1000 * n}:{1601 + 1000 * n}(1000) ack 401 win 500\n" for n in range(segments)
+    )
+    assert natures.nature(analyzed(asks).flow(0)) is natures.REQUESTS
+    # An initial window is ten segments of 1,460 bytes here (RFC 6928).
+    assert (natures.nature(analyzed(asks + download).flow(0)) is natures.REQUESTS) == many
+
+
+def test_the_limit_of_a_short_transfer_is_that_of_its_burst():
+    # Slow start and a wait for the tail's repair surround a burst.
+    short_rounds = pd.DataFrame(
+        {
+            "round": [1, 2, 3],
+            "start_ns": [0, 10, 50],
+            "end_ns": [10, 50, 55],
+            "limit": ["cwnd", "rwnd", "app"],
+        }
+    )
+    assert short._held_in(short_rounds) == " Its main limit was the receive window, for 73 % of that time."
+    half = short_rounds.assign(limit=["cwnd", "app", "app"])
+    assert short._held_in(half) == ""
