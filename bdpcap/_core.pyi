@@ -191,6 +191,7 @@ class Analysis:
         """Return columns about both directions of `count` streams from `first` on: all columns, or those in `names`.
 
         Each stream has two rows, the client's first. `window_scale_source` is an index into `SCALE_SOURCES`.
+        `data_alone` is 1 everywhere if each of the capture's many segments has payload.
         """
     def connections(self, first: int = 0, count: int | None = None) -> dict[str, np.ndarray]:
         """Return columns about `count` streams from `first` on (all that follow where None), sorted by stream.

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
     {"_core"},
-    {"errors"},
+    {"errors", "timers"},
     {"words"},
     {"hosts"},
     {"tables"},

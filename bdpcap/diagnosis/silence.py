@@ -10,6 +10,7 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.explain import reduced
 from bdpcap.explain.reduced import Reduced
+from bdpcap.timers import TWO_TIMERS_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.contents import Taker
 
-__all__ = ["TWO_TIMERS_NS", "Silence", "load", "of", "reading"]
+__all__ = ["Silence", "load", "of", "reading"]
 
 _PROBE: Final = _core.KINDS.index("zero-window probe")
 _AGAIN: Final = _core.KINDS.index("retransmission")
 _TIMED: Final = [_core.CAUSES.index(name) for name in ("timeout", "after timeout")]
-TWO_TIMERS_NS: Final = 3_000_000_000
-"""A timer of 1 s and its double (RFC 6298 sections 2.1 and 5.5): after this time a second one has run out."""
 _FIN: Final = 1
 """FIN in the flags of a TCP header (RFC 9293 section 3.1)."""
 _RST: Final = 4

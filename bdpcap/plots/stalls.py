@@ -12,6 +12,7 @@ from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import OUTAGE, nature
 from bdpcap.plots.canvas import numbers, seconds
 from bdpcap.plots.kept import Kept
+from bdpcap.timers import LONGEST_DELAYED_ACK_NS
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Stalls", "draw"]
 
-DELAYED_ACK_S: Final = 0.5
-"""Longest time in seconds that a receiver delays an acknowledgment (RFC 1122 section 4.2.3.2)."""
 SEEN: Final = 1 / 200
 """Part of the time drawn that a shade takes at least; a shorter one would be a line."""
 WRITTEN: Final = 1 / 7
@@ -50,7 +49,7 @@ class Stalls(Kept):
             0.0 if pd.isna(flow.summary[name]) else float(flow.summary[name]) / 1e9
             for name in ("rtt_median_ns", "longest_stall_ns")
         )
-        self._least = DELAYED_ACK_S + rtt
+        self._least = LONGEST_DELAYED_ACK_NS / 1e9 + rtt
         # The sender may see an acknowledgment a round trip later than the tap. A longer time is an error of the capture.
         self._most = longest + rtt
         self._end = float(seconds(np.array([flow.summary["end_ns"]]), self._origin_ns)[0])

@@ -8,9 +8,11 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.read import hops, vantage
+from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.report import failures
-from bdpcap.report.failures import FIRST_TIMEOUT_NS, LATE
+from bdpcap.report.failures import LATE
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
+from bdpcap.timers import FIRST_TIMEOUT_NS, LEAST_TIMER_NS, LONGEST_DELAYED_ACK_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public
 
@@ -23,10 +25,6 @@ __all__ = ["Shared", "shared"]
 
 ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
-LONGEST_DELAYED_ACK_NS: Final = 500_000_000
-"""Longest time for which a host may delay an acknowledgment (RFC 1122 section 4.2.3.2)."""
-LEAST_TIMER_NS: Final = 200_000_000
-"""Least retransmission timer (``TCP_RTO_MIN`` of Linux): for so long, waits have a direct neighbour's in common."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
 MOST: Final = 1000
@@ -88,13 +86,11 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
     rows = streams.directions(
-        "longest_stall_ns",
+        *NEEDED,
         "longest_stall_start_ns",
         "rtt_min_ns",
-        "payload_bytes",
         "acked_bytes",
         "ttl",
-        "retransmits",
         "lost_before_tap",
     )
     lasted_ns, start_ns, rtt_ns = (
@@ -102,6 +98,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     )
     least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
+    waited &= ~acknowledgments_missing(rows)
     # Data that never passed may be what a filter drops.
     waited &= (rows["payload_bytes"] > KEEP_ALIVE_BYTES) & (rows["acked_bytes"] > 0)
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False

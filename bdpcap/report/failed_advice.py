@@ -9,7 +9,6 @@ from bdpcap.report import tls, unclosed
 from bdpcap.report.failed_around import RACING
 from bdpcap.report.failed_lines import NAMED, REPEATED_NS, WITHOUT_DATA
 from bdpcap.report.failures import (
-    FIRST_TIMEOUT_NS,
     LATE,
     ON_THE_WAY,
     REPEATED,
@@ -17,6 +16,7 @@ from bdpcap.report.failures import (
     TLS_UNANSWERED,
     TOO_LATE,
 )
+from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_loopback, is_public
 

@@ -15,7 +15,6 @@ from bdpcap.read.hops import MOST_ROUTERS
 from bdpcap.report import tls
 from bdpcap.report.failures import (
     DONE,
-    FIRST_TIMEOUT_NS,
     LATE,
     ON_THE_WAY,
     TLS_FAILED,
@@ -24,6 +23,7 @@ from bdpcap.report.failures import (
     blocks,
 )
 from bdpcap.report.talks import hashes
+from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public, public_block
 

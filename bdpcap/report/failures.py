@@ -13,6 +13,7 @@ from bdpcap.hosts.syn import is_bare
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read import hops, vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.timers import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DONE",
-    "FIRST_TIMEOUT_NS",
     "LATE",
     "ON_THE_WAY",
     "REPEATED",
@@ -34,8 +34,6 @@ __all__ = [
     "next_to",
 ]
 
-FIRST_TIMEOUT_NS: Final = 1_000_000_000
-"""Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
 
 TIMER_ERROR_NS: Final = 50_000_000
 """Most by which a timer of a second misses it: Linux rounds it up by 32 ms at most (``timer.c``, 250 ticks a second)."""

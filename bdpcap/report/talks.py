@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap._core import NULL
-from bdpcap.report.failures import FIRST_TIMEOUT_NS, next_to
+from bdpcap.report.failures import next_to
+from bdpcap.timers import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

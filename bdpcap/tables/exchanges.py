@@ -29,6 +29,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.tables import frames, schema
+from bdpcap.timers import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +45,6 @@ DIRECTIONS: Final = ("sender", "receiver")
 _SHORTEST: Final = 3 / 4
 """Share of the minimum round trip before which no reply comes; it allows for jitter in a minimum of few samples."""
 
-_TIMER_NS: Final = 1_000_000_000
-"""Longest mean pause of a turn that repairs explain: the first timer of a connection (RFC 6298 section 2.1)."""
 _CHANGE_CIPHER, _HANDSHAKE = 20, 22
 """Content types of TLS records: a change of the cipher, and messages of a handshake (RFC 5246 section 6.2.1)."""
 _FINISHED_BYTES: Final = 80
@@ -90,7 +89,7 @@ def exchanges(
     # network's.
     repaired = turns["repaired"] != 0
     pause_ns = np.where(repaired, 0, turns["pause_ns"])
-    unexplained = repaired & (turns["pause_ns"] > _TIMER_NS * turns["pauses"])
+    unexplained = repaired & (turns["pause_ns"] > FIRST_TIMEOUT_NS * turns["pauses"])
     least_server, least_client = (least_ns[stream[ask]] for least_ns in trips)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])

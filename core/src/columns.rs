@@ -185,12 +185,13 @@ impl<T: Hash + Eq + ToString> Texts<T> {
 }
 
 /// Returns the `wanted` columns about both directions of these streams. Each stream has two rows, the client's first.
-/// `window_scale_source` is an index into [`ScaleSource::NAMES`].
+/// `window_scale_source` is an index into [`ScaleSource::NAMES`]. `data_alone` is whether every segment has payload.
 #[must_use]
 pub fn directions(
     table: &Shards,
     recordings: &[Recording],
     streams: Range<usize>,
+    data_alone: bool,
     wanted: impl Fn(&str) -> bool,
 ) -> Columns {
     let ends = |from: usize| {
@@ -203,8 +204,11 @@ pub fn directions(
     let ticks = wanted("tick_ns");
     let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
     let twice = || streams.clone().flat_map(|stream| [stream as u32; 2]);
-    let made: [(&str, &dyn Fn() -> Column); 5] = [
+    let made: [(&str, &dyn Fn() -> Column); 6] = [
         ("stream", &|| Column::U32(twice().collect())),
+        ("data_alone", &|| {
+            Column::U8(twice().map(|_| u8::from(data_alone)).collect())
+        }),
         ("direction", &|| {
             Column::U8(
                 twice()

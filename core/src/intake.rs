@@ -22,6 +22,8 @@ pub struct Counts {
     pub filtered_out: u64,
     /// Number of TCP segments.
     pub segments: u64,
+    /// Number of TCP segments with payload.
+    pub data_segments: u64,
     /// Number of TCP segments in frames of IEEE 802.11.
     pub wifi_segments: u64,
     /// Number of `wifi_segments` in frames that their station had sent before.
@@ -41,6 +43,15 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Fewest segments among which one without payload is to be expected: a choice.
+    const MANY: u64 = 20;
+
+    /// Returns whether there are many segments and each has payload: the others were filtered out.
+    #[must_use]
+    pub fn holds_data_alone(&self) -> bool {
+        self.segments >= Self::MANY && self.data_segments == self.segments
+    }
+
     #[inline]
     fn count_link_type(&mut self, link_type: u32) {
         // Nearly every capture has a single link type.
@@ -328,8 +339,9 @@ impl Intake {
                 &mut path,
             );
             match &decoded {
-                Ok(Packet::Tcp(_)) => {
+                Ok(Packet::Tcp(segment)) => {
                     counts.segments += 1;
+                    counts.data_segments += u64::from(segment.has_payload());
                     if let Some(retry) =
                         decode::is_wifi_retry(frame.link_type, frame.data, frame.wire_len)
                     {

@@ -305,11 +305,13 @@ impl Analysis {
         let columns = py.detach(|| {
             let mut pipeline = self.pipeline();
             let recordings = pipeline.recordings();
+            let data_alone = pipeline.counts().holds_data_alone();
             let table = pipeline.table();
             columns::directions(
                 table,
                 &recordings,
                 streams(table, first, count),
+                data_alone,
                 wanted(names.as_deref()),
             )
         });

@@ -14,6 +14,7 @@ from bdpcap.explain.exchange_shares import answering_ns, served_ns, shares, trip
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import both
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
 
-TIMER_NS: Final = 1_000_000_000
-"""Retransmission timeout before the first round trip is known (RFC 6298 section 2.1): few last longer."""
 
 HABITS: Final = {
     "app-own-time": "it wrote at its own pace, not when acknowledgments came",
@@ -42,7 +41,7 @@ HABITS: Final = {
 def may_be_losses(flow: Flow) -> bool:
     """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses are short."""
     found = pauses.of(flow.rtts)
-    return bool(shared_losses.place(flow) and 0 < found.own_ns <= found.own * TIMER_NS)
+    return bool(shared_losses.place(flow) and 0 < found.own_ns <= found.own * FIRST_TIMEOUT_NS)
 
 
 def _pauses(flow: Flow, own: pd.DataFrame) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures import outage
+from bdpcap.timers import TWO_TIMERS_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -30,7 +31,7 @@ def _pieces(flow: Flow) -> tuple[int, int] | None:
     if not outage.stalled(flow) or on_one_machine(host(flow.sender), host(flow.receiver)):
         return None
     quiet, most = silence.of(flow), flow._counts["announced_mss_bytes"]
-    if quiet is None or quiet.pieces is None or most is None or quiet.waited_ns < silence.TWO_TIMERS_NS:
+    if quiet is None or quiet.pieces is None or most is None or quiet.waited_ns < TWO_TIMERS_NS:
         return None
     whole, piece = quiet.pieces
     return quiet.pieces if whole <= most and whole % piece else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.outage import OUTAGE_NS
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -17,8 +18,6 @@ __all__ = ["NATURE"]
 
 _MOST_REPEATS: Final = 15
 """Most times that a TCP sends a segment again: Linux's ``tcp_retries2``; Windows gives up after fewer."""
-_INITIAL_WINDOW: Final = 10
-"""Most packets that a TCP sends before the first acknowledgment (RFC 6928)."""
 _LOOK: Final = "Look at the program that makes these packets"
 _BOTH_SYNS: Final = 3
 """Value of ``handshake`` in the core's counts where both SYNs were captured."""
@@ -65,7 +64,7 @@ def _is_never_repeated(flow: Flow) -> bool:
     none = not (
         counts["acked_bytes"] or counts["unseen_bytes"] or summary["retransmits"] or counts["disowned"]
     )
-    return bool(seen and none and _sent(flow) > _INITIAL_WINDOW and summary["longest_stall_ns"] >= OUTAGE_NS)
+    return bool(seen and none and _sent(flow) > INITIAL_WINDOW and summary["longest_stall_ns"] >= OUTAGE_NS)
 
 
 def _sent(flow: Flow) -> int:

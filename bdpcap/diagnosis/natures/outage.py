@@ -15,6 +15,7 @@ from bdpcap.explain import remedies, shared_losses
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, is_stall_brief, mostly_needless
 from bdpcap.read import hops
+from bdpcap.timers import FIRST_TIMEOUT_NS, TWO_TIMERS_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
 
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LOSSES", "NATURE", "reached_others", "shown", "stalled"]
 
-OUTAGE_NS: Final = silence.TWO_TIMERS_NS
+OUTAGE_NS: Final = TWO_TIMERS_NS
 """Least stall that is the news of a flow."""
 OUTAGE_SHARE: Final = 0.1
-"""Share of the active time from which on a stall of `TIMER_NS` is the news, too."""
-TIMER_NS: Final = 1_000_000_000
-"""Retransmission timer before the first RTT is measured (RFC 6298 section 2.1)."""
+"""Share of the active time from which on a stall of `FIRST_TIMEOUT_NS` is the news, too."""
 SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 
@@ -73,7 +72,7 @@ def stalled(flow: Flow) -> bool:
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         return False
-    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
+    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= FIRST_TIMEOUT_NS
     return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
 
 
@@ -247,17 +246,19 @@ def _is_away(flow: Flow) -> bool:
 
 def _passed(flow: Flow, quiet: Silence) -> bool:
     """Return whether retransmissions passed a capture away from the sender, and waited for an answer."""
-    return _is_away(flow) and quiet.unanswered_ns >= TIMER_NS
+    return _is_away(flow) and quiet.unanswered_ns >= FIRST_TIMEOUT_NS
 
 
 def _is_lost_before(flow: Flow, quiet: Silence) -> bool:
     """Return whether nothing reached a capture away from the sender until a retransmission, acknowledged at once."""
-    return _is_away(flow) and not quiet.news and quiet.retransmits == 1 and quiet.answered_ns < TIMER_NS
+    return (
+        _is_away(flow) and not quiet.news and quiet.retransmits == 1 and quiet.answered_ns < FIRST_TIMEOUT_NS
+    )
 
 
 def _missed(quiet: Silence) -> int:
     """Return the number of retransmissions without an answer: the last may have brought the one that came."""
-    answered = not quiet.to_end and quiet.answered_ns < TIMER_NS
+    answered = not quiet.to_end and quiet.answered_ns < FIRST_TIMEOUT_NS
     return quiet.retransmits - answered
 
 

@@ -33,6 +33,13 @@ impl<'a> Tcp<'a> {
         self.ip.ttl()
     }
 
+    /// Returns whether payload follows the header on the wire.
+    #[inline]
+    #[must_use]
+    pub fn has_payload(&self) -> bool {
+        self.payload_bytes > 0
+    }
+
     /// Returns the captured part of the options, which are the end of the header.
     #[inline]
     pub(super) fn options(&self) -> &'a [u8] {
