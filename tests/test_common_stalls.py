@@ -18,6 +18,8 @@ from bdpcap.report import common_stalls
 from bdpcap.report.page import html
 
 ELSEWHERE = Address("203.0.113.7", 80)
+EMPTY_BYTES = 14 + 20 + 60
+"""Largest frame of IPv4 without payload: the headers of Ethernet, IP and TCP, with all options."""
 
 
 def waits(since_s, lasting_s):
@@ -31,6 +33,32 @@ def waits(since_s, lasting_s):
     +{lasting_s} < . 1:1(0) ack 201 win 500
     """
     )
+
+
+def talks(number):
+    """Twelve requests and answers within 12 ms, each confirmed by a packet without data, and one answer after 30 s."""
+    turns = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 100 * n} win 502\n"
+        f"+.001 < P. {1 + 100 * n}:{101 + 100 * n}(100) ack {101 + 100 * n} win 500\n"
+        for n in range(12)
+    )
+    last = "+.001 > . 1201:1201(0) ack 1201 win 502\n+30 < P. 1201:1301(100) ack 1201 win 500\n"
+    return scenario(HANDSHAKE + turns + last, server=Address(f"198.51.100.{number}", 80))
+
+
+def test_idle_connections_of_a_capture_without_empty_packets_are_no_stall():
+    """A filter on data took the acknowledgments: what was sent last waits for the next request."""
+    packets = [packet for number in (1, 2, 3) for packet in talks(number)]
+    whole, data = (
+        bdpcap.analyze(io.BytesIO(pcap(sorted(some, key=lambda one: one.time_ns))))
+        for some in (packets, [one for one in packets if one.wire_length > EMPTY_BYTES])
+    )
+    assert whole.info.unacknowledged == 0
+    assert data.info.unacknowledged == 3
+    assert common_stalls.shared(whole) is common_stalls.shared(data) is None
+    waited = data.flows["longest_stall_ns"] > 1_000_000_000
+    assert waited.sum() == 3
+    assert set(data.flows.loc[waited, "limit"]) == {"unknown"}
 
 
 def behind(dialogue):

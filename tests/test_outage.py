@@ -14,7 +14,7 @@ import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.natures import outage, short
-from bdpcap.report import headline, ranking, screen, verdict
+from bdpcap.report import connections, headline, ranking, screen, verdict
 
 
 def opened(dialogue):
@@ -425,6 +425,29 @@ def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():
     +4.80 > R. 328:328(0) ack 1 win 0
     """).flow(0)
     assert natures.nature(flow) is natures.OUTAGE
+
+
+@pytest.mark.parametrize("again", [0, 2])
+def test_a_server_that_asks_again_for_a_confirmed_handshake_got_the_syn_alone(again):
+    """It sends its SYN-ACK again until a packet of its client arrives (RFC 9293 section 3.10.7.4)."""
+    answers = "".join(
+        f"+{2**n} < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>\n+0 > . 1:1(0) ack 1 win 502\n"
+        for n in range(again)
+    )
+    capture = opened(f"""{answers}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.200 > P. 1:101(100) ack 1 win 502
+    +.600 > P. 1:101(100) ack 1 win 502
+    +1.20 > P. 1:101(100) ack 1 win 502
+    +2.40 > P. 1:101(100) ack 1 win 502
+    +4.80 > P. 1:101(100) ack 1 win 502
+    """)
+    flow = capture.flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert ("sent its SYN-ACK again, 2 times" in flow.verdict) == bool(again)
+    assert ("what drops the packets after a SYN" in flow.remedy.words) == bool(again)
+    (line,) = connections.sentences(capture)
+    assert ("only the SYN arrived" in line) == bool(again)
 
 
 def test_an_outage_on_one_machine_has_no_path():

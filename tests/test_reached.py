@@ -70,6 +70,15 @@ def test_later_data_show_that_the_missing_ones_were_sent():
     assert acknowledged_bytes(later) == 40_000
 
 
+@pytest.mark.parametrize(("last", "known"), [(40_100, True), (41_000, False)])
+def test_a_few_bytes_after_the_last_captured_ones_leave_the_others_known(last, known):
+    """The rest of an answer may be missing; an acknowledgment of much more than was captured is forged."""
+    dialogue = f"{SENT}\n+.5 < . 1:1(0) ack 39001 win 1000\n+.001 > . 39001:40001(1000) ack 1 win 502"
+    ended = flow(f"{dialogue}\n+.020 < . 1:1(0) ack {last + 1} win 1000")
+    assert ended._counts["unsent_bytes"] == last - 40_000
+    assert acknowledged_bytes(ended) == (40_000 if known else None)
+
+
 def test_a_stall_that_the_capture_shows_counts():
     # The last of ten segments was dropped by the tap, and nothing was acknowledged for two seconds.
     lines = "\n".join(f"+.0001 > . {1 + 1000 * at}:{1001 + 1000 * at}(1000) ack 1 win 502" for at in range(9))

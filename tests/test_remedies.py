@@ -23,7 +23,8 @@ from test_explain import dialogue, shown
 import bdpcap
 from bdpcap import _core
 from bdpcap.cli import main
-from bdpcap.diagnosis import outlook
+from bdpcap.diagnosis import ALL, outlook
+from bdpcap.diagnosis import remedy as remedy_of
 from bdpcap.explain import ceilings, place, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
@@ -775,3 +776,17 @@ def test_an_unexplained_window_of_another_system_has_no_command_of_linux():
     told = {finding.code: finding for finding in findings(flow)}
     assert not told[Code.WINDOW_SETTING].commands
     assert not any("ss -t" in command for finding in told.values() for command in finding.commands)
+
+
+@pytest.mark.parametrize(
+    ("rule", "drops", "told"),
+    [("missed", 7, True), ("missed", 0, False), ("silent", 7, True), ("coarse", 7, False)],
+)
+def test_who_dropped_packets_while_capturing_captures_again_with_a_larger_buffer(
+    monkeypatch, rule, drops, told
+):
+    monkeypatch.setattr(remedy_of, "cause", lambda _flow: (ALL["unknown"].by_rule[rule], None))
+    flow = SimpleNamespace(capture=SimpleNamespace(info=SimpleNamespace(capture_drops=drops)))
+    advice = remedy_of._dropped(flow)
+    assert (advice is not None) == told
+    assert advice is None or "dropped 7 packets" in advice.words

@@ -83,6 +83,10 @@ class Streams:
         """Return the time from a stream's first SYN to the end of its handshake; 0 where that was not captured."""
         return max(0, int(self._core.connections(stream, 1)["opening_ns"][0]))
 
+    def confirmed_in_vain(self, stream: int) -> int:
+        """Return how often a stream's server sent its SYN-ACK again after its client had confirmed it."""
+        return int(connections.confirmed_in_vain(self._core.connections(stream, 1))[0])
+
     def lifecycles(
         self, last_ns: int | None, *names: str
     ) -> Iterator[tuple[dict[str, np.ndarray], dict[str, Any]]]:

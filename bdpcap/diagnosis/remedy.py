@@ -84,6 +84,7 @@ def remedy(flow: Flow) -> Remedy:
         _single,
         _untimed,
         _seen_whole,
+        _dropped,
         _rewritten,
         _relayed,
         _beside_udp,
@@ -161,6 +162,19 @@ def _seen_whole(flow: Flow) -> Remedy | None:
     if why is not ALL["unknown"].usual or not int(flow._counts["handshake"]):
         return None
     return Remedy(why.where(flow), "Capture a longer transfer there: this one shows too little to decide.")
+
+
+def _dropped(flow: Flow) -> Remedy | None:
+    """Return the advice on an undecided flow whose data the capturing machine dropped; None for any other flow."""
+    why, _ = cause(flow)
+    drops = flow.capture.info.capture_drops
+    if why is not ALL["unknown"].by_rule["missed"] or not drops:
+        return None
+    return Remedy(
+        "the capturing machine",
+        f"It dropped {units.number(drops, 'packet')}: capture again with a larger buffer (-B) and a short snap length "
+        "(-s 128).",
+    )
 
 
 def _rewritten(flow: Flow) -> Remedy | None:

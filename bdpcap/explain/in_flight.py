@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.reached import acknowledged_bytes, lacks
 from bdpcap.words import rates, units
 
@@ -55,7 +56,9 @@ class Transfer:
         at = (
             "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
         )
-        return f"{size}{of} in {units.duration(self.in_flight_ns)}{f' ({bursts})' if bursts else ''}{at}"
+        # With pauses, nobody finds that time between two packets.
+        within = " in" if self.pauses_ns <= NOTABLE_SHARE * self.in_flight_ns else ", in flight for"
+        return f"{size}{of}{within} {units.duration(self.in_flight_ns)}{f' ({bursts})' if bursts else ''}{at}"
 
 
 def whole(flow: Flow) -> Transfer:

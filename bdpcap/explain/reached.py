@@ -18,7 +18,7 @@ LACKING: Final = 0.01
 
 def lacks(flow: Flow) -> bool:
     """Return whether the capture lacks so much acknowledged data that its own show but a lower bound."""
-    return int(flow._counts["unseen_bytes"]) > _least(flow)
+    return int(flow._counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"])
 
 
 def acknowledged_bytes(flow: Flow) -> int | None:
@@ -29,10 +29,11 @@ def acknowledged_bytes(flow: Flow) -> int | None:
     -------
     None where the capture lacks hardly any, or where no later data show that the sender sent the acknowledged data.
     """
-    counts = flow._counts
-    if not lacks(flow) or int(counts["unsent_bytes"]) > _least(flow):
+    if not lacks(flow):
         return None
-    return int(counts["acked_bytes"]) + int(counts["unseen_bytes"]) - int(counts["unsent_bytes"])
+    counts = flow._counts
+    acked, unsent = int(counts["acked_bytes"]) + int(counts["unseen_bytes"]), int(counts["unsent_bytes"])
+    return None if unsent > LACKING * acked else acked - unsent
 
 
 def reached_bps(flow: Flow) -> float | None:
@@ -52,7 +53,3 @@ def spoken_rate(flow: Flow) -> str:
     rate = reached_bps(flow)
     bound = " or more" if lacks(flow) and acknowledged_bytes(flow) is None else ""
     return "" if rate is None else f"{units.rate(rate)}{bound}"
-
-
-def _least(flow: Flow) -> float:
-    return LACKING * int(flow.summary["payload_bytes"])

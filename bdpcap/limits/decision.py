@@ -22,7 +22,7 @@ IDLE: Final = "idle"
 """The state of a round in which nothing was asked of the sender. It is no limit: a flow's shares leave it out."""
 
 NO_RULE: Final = {
-    "missed": "The capture lost most of the round's data, or holds one direction only.",
+    "missed": "The capture lacks most of the data of this time.",
     "silent": "The capture lacks acknowledgments that the receiver must have sent.",
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
     "shifted": "The timestamp clocks of both ends stood still: the capture's times are wrong here.",

@@ -204,6 +204,10 @@ _ONLY_OPENED: Final = (
     "They opened one after the other, and no data passed. So the path is there: see what drops packets with data, as a "
     "filter or a proxy may."
 )
+_ONLY_SYN: Final = (
+    "The server sent its SYN-ACK again though the client had confirmed it: only the SYN arrived. See what drops the "
+    "packets after it, as a firewall near the server may."
+)
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
@@ -466,6 +470,8 @@ def _given_up(line: Line) -> str:
     """Return the advice on connections whose retransmissions nothing answered."""
     if line.reached:
         return _UNANSWERED_NEAR.format(line.nearest)
+    if line.confirmed_in_vain:
+        return _ONLY_SYN
     # One of them opened after the data of another had waited for a timer.
     again = line.connections > 1 and line.opened_ns - line.start_ns >= FIRST_TIMEOUT_NS
     return _ONLY_OPENED if again and line.only_opened else _ADVICE["timeout"]

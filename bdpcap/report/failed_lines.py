@@ -218,6 +218,7 @@ class Line:
     deaf: int = 0
     """Number of connections in which neither end got what the other sent again and again."""
     only_opened: bool = True
+    confirmed_in_vain: bool = True
     """Whether no data passed in any connection after its handshake."""
     public: bool = True
     """Whether each client has an address of the Internet."""
@@ -273,6 +274,7 @@ class Line:
         self.reset &= bool(rows["reset"].all())
         self.deaf += int(rows["deaf"].sum())
         self.only_opened &= bool(rows["only_opened"].all())
+        self.confirmed_in_vain &= bool(rows["confirmed_in_vain"].all())
         clients = rows["client"].unique()
         self.public = (
             self.public

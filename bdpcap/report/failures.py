@@ -13,6 +13,7 @@ from bdpcap.hosts.syn import is_bare
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read import hops, vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.tables.connections import confirmed_in_vain
 from bdpcap.timers import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain.
-    ``only_opened`` is whether no data passed after the handshake.
+    ``only_opened`` is whether no data passed after the handshake. ``confirmed_in_vain`` is whether the server also sent
+    its SYN-ACK again after the client had confirmed it.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
     ``answer_ttl`` the server's.
@@ -161,6 +163,7 @@ def _table(
         "reset": life["ended"][rows] == "rst",
         "deaf": _is_deaf(life, both)[rows],
         "only_opened": _only_opened(life, both)[rows],
+        "confirmed_in_vain": (_only_opened(life, both) & (confirmed_in_vain(life) > 0))[rows],
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "answer_ttl": both["ttl"][1::2][rows],

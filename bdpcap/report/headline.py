@@ -111,7 +111,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         .agg(["size", "sum"])
         .sort_values("sum", ascending=False)
     )
-    whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
+    number, size = units.number(len(flows), "flow"), units.data_size(total)
+    is_partial = capture.info.missed_bytes >= NOTABLE_SHARE * total
+    whole = f"The capture holds {size} of {number}" if is_partial else f"{number} carried {size}"
     kinds = [nature(group.flow) for group in shown]
     out = "".join(
         f"; {units.number(kinds.count(kind), 'flow')} had {words}" for kind, words in _GRAVE if kind in kinds

@@ -9,19 +9,20 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.hosts import CERTAINTIES, FAMILIES, PROGRAMS
 from bdpcap.hosts import columns as hosts
+from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words.endpoints import port
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["NEEDED", "named", "with_timeouts"]
+__all__ = ["NEEDED", "confirmed_in_vain", "named", "with_timeouts"]
 
 NEEDED: Final = ("sender", "receiver", "start_ns", "end_ns", *hosts.NEEDED)
 """Columns about directions that `named` needs."""
 
-_FIRST_TIMEOUT_NS: Final = 3_000_000_000
+_OLDEST_TIMEOUT_NS: Final = 3_000_000_000
 """Longest wait before the first retransmission of a SYN: 3 s (RFC 1122); today it is 1 s (RFC 6298 section 2.1)."""
 
 
@@ -52,7 +53,7 @@ def with_timeouts(
     wait = columns["retry_wait_ns"].astype(np.float64)
     unopened = np.isin(handshake, ["never answered", "challenged"])
     alone = unopened & (columns["retry_wait_ns"] == _core.NULL)
-    next_wait = np.where(alone, _FIRST_TIMEOUT_NS, 2 * wait)
+    next_wait = np.where(alone, _OLDEST_TIMEOUT_NS, 2 * wait)
     retried = alone | (columns["retry_wait_ns"] != _core.NULL)
     left = (capture_end_ns or 0) - end_ns
     open_ = (ended == "open") | (ended == "half-closed")
@@ -63,6 +64,24 @@ def with_timeouts(
         # An ICMP message may quote a connection that has no packet in the capture.
         "seen": columns["completeness"] > 0,
     }
+
+
+def confirmed_in_vain(columns: Mapping[str, np.ndarray]) -> NDArray[np.int64]:
+    """
+    Return how often each server sent its SYN-ACK again after its client had confirmed it.
+
+    A server does so until a packet of its client arrives (RFC 9293 section 3.10.7.4).
+
+    Parameters
+    ----------
+    columns
+        Columns of `bdpcap._core.Analysis.connections`.
+    """
+    opening_ns, answered_ns = columns["opening_ns"], columns["answered_ns"]
+    known = (opening_ns != _core.NULL) & (answered_ns != _core.NULL)
+    at_once = known & (np.where(known, opening_ns - answered_ns, 0) < FIRST_TIMEOUT_NS)
+    again: NDArray[np.int64] = np.where(at_once, np.maximum(columns["syn_acks"], 1) - 1, 0)
+    return again
 
 
 def named(

@@ -39,6 +39,9 @@ _DROPPED: Final = (
     "Find what drops this connection and not others, as a firewall may that forgot it. "
     "Its far end sent other packets."
 )
+_ONLY_SYN: Final = (
+    "See what drops the packets after a SYN, as a firewall near the far end may: its answers came back."
+)
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _STILL_THERE: Final = (
     "Find where packets are lost: a weak wireless link, a link with errors, or a queue that others fill."
@@ -159,7 +162,19 @@ def _outage(flow: Flow) -> str:
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
     nothing = f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}.{_last_sign(flow, quiet)}"
+    if again := _confirmed_in_vain(flow):
+        only = f"of {host(flow.sender)}, only the SYN had arrived"
+        return (
+            f"{nothing} {host(flow.receiver)} sent its SYN-ACK again, {units.number(again, 'time')}: {only}."
+        )
     return nothing if quiet.to_end else f"{nothing}{rest}"
+
+
+def _confirmed_in_vain(flow: Flow) -> int:
+    """Return how often a server that acknowledged no data sent its SYN-ACK again after its client had confirmed it."""
+    if not flow.is_from_client or flow._counts["acked_bytes"] or flow.summary["vantage"] == "receiver":
+        return 0
+    return flow.capture._contents.streams.confirmed_in_vain(flow.stream)
 
 
 def _last_sign(flow: Flow, quiet: Silence) -> str:
@@ -295,6 +310,8 @@ def _of_path(flow: Flow, quiet: Silence) -> str:
     """Return the advice on a silence that the path or its far end may have caused."""
     if on_one_machine(host(flow.sender), host(flow.receiver)):
         return remedies.ON_ONE_MACHINE
+    if _confirmed_in_vain(flow):
+        return _ONLY_SYN
     if quiet.last_only:
         return _LOST
     return _DROPPED if _sent_others(flow, quiet) else _GONE
