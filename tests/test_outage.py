@@ -115,6 +115,20 @@ def test_one_wait_of_many_timers_is_no_outage(timers_s, holds, monkeypatch):
     assert natures.OUTAGE.holds(SimpleNamespace(summary=summary)) == holds
 
 
+@pytest.mark.parametrize("came", [False, True])
+def test_only_acknowledgments_within_a_wait_show_that_the_far_end_was_there(came, monkeypatch):
+    for name in ("_only_answer_lost", "_only_late", "_was_held", "mostly_needless"):
+        monkeypatch.setattr(outage, name, lambda _flow: False)
+    monkeypatch.setattr(outage, "_came_meanwhile", lambda _flow: came)
+    summary = {"longest_stall_ns": 3_320_000_000, "timeouts": 6, "limit": "cwnd"}
+    said = outage._losses(SimpleNamespace(summary=summary, receiver="192.0.2.9:80"))
+    known = " Other acknowledgments show that 192.0.2.9 was there." if came else ""
+    assert (
+        said
+        == f"No acknowledgment of new data came for 3.32 s, with 6 retransmission timeouts in all.{known}"
+    )
+
+
 @pytest.mark.parametrize(("share", "kind"), [(0.9, False), (0.4, True)])
 def test_a_window_that_held_a_flow_for_longer_than_its_stall_is_the_news(monkeypatch, share, kind):
     monkeypatch.setattr(outage, "stalled", lambda _flow: True)

@@ -270,7 +270,7 @@ def test_copies_that_the_receiver_reports_are_of_the_network(hops, reported, del
     said = {flaw.code: flaw.sentence for flaw in capture.quality}
     assert ("copies" in said) == (device is None)
     if device is not None:
-        assert f"4 packets reached {SERVER.host} twice" in said["delivered-twice"]
+        assert f"4 packets reached {SERVER.host} again" in said["delivered-twice"]
         assert device in said["delivered-twice"]
 
 
@@ -587,6 +587,18 @@ def test_stray_frames_long_after_a_flow_do_not_hide_its_verdict():
     assert set(both.rtts["limit"][lost]) == {"idle"}
     # Of the 972 s, the flow was captured for the first 12.
     assert 10e9 < both.summary["active_ns"] < 15e9
+
+
+@pytest.mark.parametrize(("wrong", "again"), [((5,), False), ((5, 9, 20), True)])
+def test_single_frames_of_another_year_bear_a_wrong_time(wrong, again):
+    """A stamp that the kernel misread is wrong on one frame; one such frame may also begin another capture."""
+    whole = packets_of(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
+    years_ns = 10 * units.YEAR_NS
+    stamped = [replace(p, time_ns=p.time_ns - years_ns * (at in wrong)) for at, p in enumerate(whole)]
+    said = " ".join(doubts(bdpcap.analyze(io.BytesIO(pcap(stamped)))))
+    assert ("some frames bear a wrong time" in said) == again
+    assert ("captures of different times were merged" in said) != again
+    assert "The file was changed" not in said or not again
 
 
 def test_frames_of_different_years_are_told():

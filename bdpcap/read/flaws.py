@@ -181,14 +181,15 @@ def _delivered_twice(seen: Seen) -> str:
     """Return who received packets twice, and which device to look for."""
     twice = seen.received_twice
     to = twice.hosts[0] if len(twice.hosts) == 1 else units.number(len(twice.hosts), "host")
+    copies = units.number(seen.info.delivered_twice, "packet")
     device = (
         "router that forwards them once more: of each two, its packet has the lower TTL"
         if twice.by_router
         else "switch, bridge or access point that forwards them once more"
     )
     return (
-        f"The network delivers packets twice: {units.number(seen.info.delivered_twice, 'packet')} "
-        f"reached {to} twice, as D-SACKs report. Find the {device}."
+        f"The network delivers packets more than once: {copies} reached {to} again, as D-SACKs report. "
+        f"Find the {device}."
     )
 
 
@@ -242,6 +243,24 @@ def _backwards(seen: Seen) -> str:
     furthest_ns = furthest_back_ns(seen.info)
     by = f", by {units.duration(furthest_ns)} at most" if furthest_ns else ""
     return f"Time runs backwards at {units.number(seen.info.time_backwards, 'frame')}{by}.{several}"
+
+
+def _returns(seen: Seen) -> bool:
+    """Return whether times go back several times, by a year or more: a merge of two captures does so once."""
+    return seen.info.time_backwards > 1 and furthest_back_ns(seen.info) >= units.YEAR_NS
+
+
+def _years_apart(seen: Seen) -> str:
+    apart = units.duration(seen.span_ns)
+    if _returns(seen):
+        return f"The times jump by {apart} and back, again and again: some frames bear a wrong time."
+    return f"The frames lie {apart} apart: captures of different times were merged, or a clock was wrong."
+
+
+def _shifted_by(seen: Seen) -> str:
+    """Return a sentence on what may have shifted the clock; empty where single frames bear a wrong time."""
+    cause = " The file was changed or put together, or the machine that captured was suspended."
+    return "" if _returns(seen) else cause
 
 
 def _flows(count: int) -> str:
@@ -373,10 +392,7 @@ DECLARED: Final = (
     Declared(
         "years-apart",
         lambda seen: seen.span_ns if seen.span_ns >= units.YEAR_NS else 0,
-        lambda seen: (
-            f"The frames lie {units.duration(seen.span_ns)} apart: captures of different times were merged, or a clock "
-            "was wrong."
-        ),
+        _years_apart,
         "The gap enters no share and no rate.",
         grave=True,
     ),
@@ -384,8 +400,8 @@ DECLARED: Final = (
         "clock-shifted",
         lambda seen: seen.flows.get("clock-shifted", 0),
         lambda seen: (
-            f"The times jump where the TCP timestamps of both ends stand still: {_flows(seen.flows['clock-shifted'])}. "
-            "The file was changed or put together, or the machine that captured was suspended."
+            f"The times jump where the TCP timestamps of both ends stand still: {_flows(seen.flows['clock-shifted'])}."
+            + _shifted_by(seen)
         ),
         "Rounds of 2 s or more of these flows enter no share and no rate.",
         grave=lambda seen: seen.matters("clock-shifted"),

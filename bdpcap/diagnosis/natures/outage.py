@@ -123,16 +123,18 @@ def _was_held(flow: Flow) -> bool:
 
 def _losses(flow: Flow) -> str:
     waited = units.duration(flow.summary["longest_stall_ns"])
-    known = f"Other acknowledgments show that {host(flow.receiver)} was there."
+    known = ""
     if _only_answer_lost(flow):
-        known = "The data had arrived before: their acknowledgment was lost or late."
+        known = " The data had arrived before: their acknowledgment was lost or late."
     elif _only_late(flow):
-        known = "Nothing was sent again in it: packets or their acknowledgments were late, not lost."
+        known = " Nothing was sent again in it: packets or their acknowledgments were late, not lost."
     elif _was_held(flow):
-        known = "The data had arrived: they, or their acknowledgments, came late."
+        known = " The data had arrived: they, or their acknowledgments, came late."
     elif mostly_needless(flow):
-        known = "Most data sent again had arrived: they, or their acknowledgments, came late."
-    return f"No acknowledgment of new data came for {waited}{_timers(flow)}. {known}{_rest(flow)}"
+        known = " Most data sent again had arrived: they, or their acknowledgments, came late."
+    elif _came_meanwhile(flow):
+        known = f" Other acknowledgments show that {host(flow.receiver)} was there."
+    return f"No acknowledgment of new data came for {waited}{_timers(flow)}.{known}{_rest(flow)}"
 
 
 def _timers(flow: Flow) -> str:
