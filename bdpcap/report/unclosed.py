@@ -30,8 +30,8 @@ _FORGOTTEN: Final = (
     "a change of address. Nothing to mend, unless a program there needed it."
 )
 _CLOSED_ITSELF: Final = (
-    "The FINs reached the capture next to {}, which had closed the connection itself and took no more notice. "
-    "Nothing to mend."
+    "The FINs reached the capture next to {}, which had closed the connection itself: it took no notice, or its "
+    "answer was lost. Nothing to mend."
 )
 _LEAST_FORGOTTEN_NS: Final = 60_000_000_000
 """Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
