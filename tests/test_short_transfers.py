@@ -115,6 +115,9 @@ def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
 def test_seldom_bursts_within_an_initial_window_are_little_data():
     flow = analyzed(writes(4, 2, 5)).flow(0)
     assert "so little data needs no rate" in flow.remedy.words
+    # The time of each burst is that of the path, and no rate: four pauses of 2 s lie between them.
+    (said,) = screen.sentences(flow)
+    assert said == "29.2 kB in 5 bursts, at least 1 s apart; for 8 s in all, nothing was in flight."
 
 
 def test_a_short_exchange_is_nothing_to_mend():

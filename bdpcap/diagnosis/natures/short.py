@@ -117,7 +117,7 @@ def _is_lifted(flow: Flow) -> bool:
 def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
     """Return all data of a flow, or those of some rounds: without pauses, unless nobody notices the pauses."""
     if bulk is None:
-        return in_flight.whole(flow)
+        return _all(flow)
     moved = in_flight.within(flow, bulk)
     return replace(moved, in_flight_ns=_span_ns(bulk)) if _follow_closely(bulk) else moved
 
@@ -131,15 +131,28 @@ def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
 
 def pauses(flow: Flow) -> str:
     """Return the pauses that the time of a flow's data leaves out; empty if they are brief."""
-    moved = in_flight.whole(flow)
+    moved = _all(flow)
     if not moved.is_timed or not BRIEF * moved.in_flight_ns < moved.pauses_ns < units.YEAR_NS:
         return ""
-    return f"; pauses took {'' if _is_counted(flow) else 'another '}{units.duration(moved.pauses_ns)}"
+    lasted = units.duration(moved.pauses_ns)
+    # Shorter pauses within the bursts count, too.
+    return (
+        f"; for {lasted} in all, nothing was in flight"
+        if _is_counted(flow)
+        else f"; pauses took another {lasted}"
+    )
 
 
 def _is_counted(flow: Flow) -> bool:
     """Return whether the number of a flow's bursts stands for the time of its data."""
-    return bool(_times(flow)) and not in_flight.whole(flow).is_paced
+    return bool(_times(flow)) and not _all(flow).is_paced
+
+
+def _all(flow: Flow) -> in_flight.Transfer:
+    """Return all data of a flow; several bursts are paced only if one of them is more than an initial window."""
+    moved, carried = in_flight.whole(flow), _bursts(flow)
+    small = len(carried) > 1 and bool((carried <= initial_window_bytes(flow)).all())
+    return replace(moved, is_paced=moved.is_paced and not small)
 
 
 def _times(flow: Flow) -> str:
