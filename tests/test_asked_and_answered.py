@@ -8,7 +8,7 @@ from dialogues import analysed, asked
 from first_screens import analyzed, connections, writes
 from oracles import SHARED
 from packets import Address, pcap
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
@@ -452,3 +452,17 @@ def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
 def test_a_subflow_of_multipath_tcp_is_no_series_of_requests():
     capture = bdpcap.analyze(SHARED / "captures/public/the-tcpdump-group__tcpdump/tests/mptcp-v0.pcap")
     assert all(natures.nature(flow) is not natures.REQUESTS for flow in capture)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["news", "answer"])
+def test_a_client_waits_for_the_first_byte_of_an_answer_only(late):
+    """What a server sends seconds after its answer is news, as in a chat."""
+    waits = [9, 0.1] if late else [0.3, 9]
+    talk = "".join(
+        f"+{wait} < P. {first}:{first + 100}(100) ack 101 win 502\n+0 > . 101:101(0) ack {first + 100} win 502\n"
+        for first, wait in zip(range(1, 601, 100), [*waits, 5, 4, 5, 6], strict=True)
+    )
+    opened = analyzed(f"+.1 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 502\n{talk}")
+    flow = opened.flow(0, str(SERVER))
+    assert natures.nature(flow) is natures.short.LITTLE
+    assert ("answered after 9" in flow.remedy.words) == late

@@ -457,11 +457,12 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
 def let_wait_ns(flow: Flow) -> int:
     """Return the longest time for which a server's program let its client wait; 0 if nobody notices that.
 
-    A request may be a message that a person answers.
+    A request may be a message that a person answers. What comes after the first byte may be news.
     """
     if flow.is_from_client or not flow.capture._contents.has_exchanges or relay.relayed(flow):
         return 0
-    longest_ns = flow._requests["server_ns"].max()
+    each = flow._requests
+    longest_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"]).max()
     noticed = pd.notna(longest_ns) and longest_ns >= NOTICED_NS and not app.owing(flow.rtts).empty
     return int(longest_ns) if noticed else 0
 
