@@ -545,6 +545,21 @@ def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
     assert "a separate time stamp for each packet" in remedy(capture[0]).words
 
 
+def test_times_that_the_file_lacks_are_those_of_its_writer():
+    """A fraction of a second of a second or more is no time."""
+    packets = scenario(f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+0 < . 1:1(0) ack 1001 win 502")
+    written = bytearray(pcap(packets))
+    at = 24
+    for packet in packets:
+        written[at + 4 : at + 8] = (3_018_506_000).to_bytes(4, "little")
+        at += 16 + len(packet.data)
+    capture = bdpcap.analyze(io.BytesIO(bytes(written)))
+    assert capture.info.without_time == len(packets)
+    flow = capture.flow(0)
+    assert flow.verdict.startswith("Most packets bear no valid time")
+    assert "what wrote this file gave most packets no valid time" in remedy(flow).words
+
+
 @pytest.mark.parametrize(("later", "asks"), [("+5", False), ("+0", True)])
 def test_times_are_asked_for_where_the_stamps_are_equal_not_where_data_took_no_time(later, asks):
     flow = analysed(

@@ -13,7 +13,7 @@ from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
 from bdpcap.diagnosis.natures.short import NOTICED_NS
-from bdpcap.explain import remedies, sendbuf, shared_losses
+from bdpcap.explain import gate, remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.exchange_shares import unasked_ns
@@ -132,6 +132,9 @@ def _untimed(flow: Flow) -> Remedy | None:
         return Remedy(
             "", "Nothing to mend is known: its data took less time than the clock of the capture shows."
         )
+    if gate.is_untimed(flow.capture.info):
+        words = "Capture there with tcpdump or dumpcap: what wrote this file gave most packets no valid time."
+        return Remedy(places.either(flow), words)
     return Remedy(
         places.either(flow),
         "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
 from bdpcap.words import rates, units
 
-__all__ = ["allowed_bps", "full_bdp", "idle_ns", "part", "reached_bps"]
+if TYPE_CHECKING:
+    from bdpcap.read.facts import CaptureInfo
+
+__all__ = ["allowed_bps", "full_bdp", "idle_ns", "is_untimed", "part", "reached_bps"]
 
 LEAST_RTT_NS: Final = 100_000
 """Least RTT whose quotient is a bound: below, both ends are on one host or switch, and scheduling decides the rate."""
@@ -31,6 +34,11 @@ def full_bdp(bdp_bytes: Any, mss_bytes: int) -> float | None:
     if pd.isna(bdp_bytes) or bdp_bytes < FEWEST_SEGMENTS * max(1, mss_bytes):
         return None
     return float(bdp_bytes)
+
+
+def is_untimed(info: CaptureInfo) -> bool:
+    """Return whether most frames of a capture bear no valid time."""
+    return 2 * info.without_time > info.frames
 
 
 def idle_ns(flow: pd.Series[Any]) -> int | None:

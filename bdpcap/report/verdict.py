@@ -88,7 +88,7 @@ def sentence(flow: Flow) -> str:
     Then what the sending kernel's account overruled, and idle time, each from 10 %. The nature of a flow that is no bulk
     transfer is its verdict.
     """
-    if unseen := _unseen(flow.summary):
+    if unseen := _unseen(flow):
         return unseen
     kind = nature(flow)
     if kind is not None:
@@ -101,7 +101,7 @@ def sentence(flow: Flow) -> str:
 
 def reason(flow: Flow) -> str:
     """Return the verdict without its share of time and without idle time, which the first screen gives apart."""
-    return _unseen(flow.summary) or _reason(flow, "")
+    return _unseen(flow) or _reason(flow, "")
 
 
 def _reason(flow: Flow, share: str) -> str:
@@ -116,14 +116,18 @@ def _reason(flow: Flow, share: str) -> str:
     return f"{why.headline}{share}{': ' if words else ''}{words}.{also}{_overruled(flow)}"
 
 
-def _unseen(summary: pd.Series[Any]) -> str:
+def _unseen(flow: Flow) -> str:
     """Return a sentence on a flow whose time the capture does not show; empty for any other."""
+    summary = flow.summary
     if summary["packets"] == 1:
         return "A single packet carried its data, so nothing shows what held the sender back."
     if summary["end_ns"] <= summary["start_ns"]:
-        return (
-            "No time passes between its packets in the capture, so nothing shows what held the sender back."
+        times = (
+            "Most packets bear no valid time"
+            if gate.is_untimed(flow.capture.info)
+            else "Its packets bear one time"
         )
+        return f"{times}, so nothing shows what held the sender back."
     if summary["active_ns"] == 0:
         return "Its data took less time than the capture shows, so nothing shows what held the sender back."
     return ""
