@@ -239,6 +239,17 @@ def test_without_the_handshake_news_and_late_answers_are_not_told_apart(before, 
     assert ("sent news or commands, or was slow to answer" in flow.remedy.words) == unclear
 
 
+def test_the_last_of_many_answers_alone_is_late_and_leaves_no_doubt_who_asked():
+    """Nothing follows it, so nothing shows that its client would have gone on at once."""
+    waits = [0.02] * 11 + [30]
+    talk = "".join(
+        f"+.1 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+{wait} < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n, wait in enumerate(waits)
+    )
+    assert natures.nature(analysed(talk).flow(0)) is natures.REQUESTS
+
+
 @pytest.mark.parametrize("often", [1, 4], ids=["each", "one in four"])
 def test_a_server_that_spoke_first_may_be_the_one_that_asks(often):
     """A shell that calls home opens the connection; who sits at the other end types the commands."""

@@ -53,12 +53,11 @@ def test_idle_connections_of_a_capture_without_empty_packets_are_no_stall():
         bdpcap.analyze(io.BytesIO(pcap(sorted(some, key=lambda one: one.time_ns))))
         for some in (packets, [one for one in packets if one.wire_length > EMPTY_BYTES])
     )
-    assert whole.info.unacknowledged == 0
-    assert data.info.unacknowledged == 3
     assert common_stalls.shared(whole) is common_stalls.shared(data) is None
-    waited = data.flows["longest_stall_ns"] > 1_000_000_000
-    assert waited.sum() == 3
-    assert set(data.flows.loc[waited, "limit"]) == {"unknown"}
+    assert whole.flows["longest_stall_ns"].max() < 1_000_000_000
+    assert data.flows["longest_stall_ns"].isna().all()
+    # Requests and answers in turn need no other packets.
+    assert data.info.unacknowledged == 0
 
 
 def behind(dialogue):

@@ -545,6 +545,26 @@ def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
     assert "a separate time stamp for each packet" in remedy(capture[0]).words
 
 
+@pytest.mark.parametrize(("segments", "missing"), [(9, 0), (24, 1)])
+def test_more_than_an_initial_window_in_flight_shows_acknowledgments_that_a_filter_took(segments, missing):
+    """A sender has ten segments in flight at first (RFC 6928), and more only once some are acknowledged."""
+    asked = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 100 * n} win 502\n"
+        f"+.001 < P. {1 + 100 * n}:{101 + 100 * n}(100) ack {101 + 100 * n} win 500\n"
+        for n in range(8)
+    )
+    answer = "".join(
+        f"+0 < . {801 + 1460 * n}:{2261 + 1460 * n}(1460) ack 901 win 500\n" for n in range(segments)
+    )
+    end = 801 + 1460 * segments
+    dialogue = (
+        f"{asked}+.001 > P. 801:901(100) ack 801 win 502\n{answer}+1 > P. 901:1001(100) ack {end} win 502"
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue.removeprefix("+")))))
+    assert capture.info.unacknowledged == missing
+    assert (capture.flow(0, str(SERVER)).summary["limit"] == "unknown") == bool(missing)
+
+
 def test_times_that_the_file_lacks_are_those_of_its_writer():
     """A fraction of a second of a second or more is no time."""
     packets = scenario(f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+0 < . 1:1(0) ack 1001 win 502")

@@ -20,7 +20,6 @@ from bdpcap.read.flaws import (
 )
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
 from bdpcap.tables.columns import floats
-from bdpcap.timers import LONGEST_DELAYED_ACK_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +59,8 @@ STANDSTILL_NS: Final = 2_000_000_000
 The slowest such clock ticks once a second (RFC 7323 section 5.4).
 """
 
+INITIAL_WINDOW: Final = 10
+"""Segments that a sender may send before the first acknowledgment (RFC 6928 section 2)."""
 SILENT: Final = 0.8
 """Share of a flow's payload in flight at once above which acknowledgments are missing from the capture.
 
@@ -73,9 +74,7 @@ NOTICED: Final = 0.05
 NEEDED: Final = (
     "carried",
     "data_alone",
-    "longest_stall_ns",
     "mss_bytes",
-    "retransmits",
     "payload_bytes",
     "in_flight_max_bytes",
     "acks",
@@ -121,10 +120,9 @@ def merged_by_offload(directions: Mapping[str, Any]) -> Bools:
 def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     """Return for each direction whether the capture lacks acknowledgments that the receiver must have sent.
 
-    Where every segment of the capture has payload, a receiver must have sent one without: for a third full segment, or
-    after a delay. Elsewhere two conditions must hold. The capture has fewer acknowledgments than a receiver must send.
-    And the flight is too large: nearly all payload at once, which slow start does not allow, or often far beyond the
-    handshake's window.
+    Where every segment of the capture has payload, more in flight than an initial window shows that. Elsewhere two
+    conditions must hold. The capture has fewer acknowledgments than a receiver must send. And the flight is too large:
+    nearly all payload at once, which slow start does not allow, or often far beyond the handshake's window.
 
     Parameters
     ----------
@@ -140,17 +138,10 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     captured = np.isin(source, (NEGOTIATED, DECLINED, ONE_SIDED))
     beyond = captured & often_beyond_window(directions)
     carried = np.asarray(directions["carried"]) > 0
-    missing: Bools = carried & (acks > 0) & (sparse & (silent | beyond) | _acks_left_out(directions))
+    many = flight > INITIAL_WINDOW * np.asarray(directions["mss_bytes"], dtype=np.float64)
+    left_out = (np.asarray(directions["data_alone"]) > 0) & many
+    missing: Bools = carried & (acks > 0) & (sparse & (silent | beyond) | left_out)
     return missing
-
-
-def _acks_left_out(directions: Mapping[str, Any]) -> Bools:
-    """Return for each direction of a capture that holds data alone whether an acknowledgment without data is due."""
-    stall_ns, mss_bytes = (np.asarray(directions[name]) for name in ("longest_stall_ns", "mss_bytes"))
-    late = (stall_ns > LONGEST_DELAYED_ACK_NS) & (np.asarray(directions["retransmits"]) == 0)
-    many = np.asarray(directions["in_flight_max_bytes"]) > 2 * mss_bytes.astype(np.float64)
-    due: Bools = (np.asarray(directions["data_alone"]) > 0) & (late | many)
-    return due
 
 
 def data_only(directions: Mapping[str, Any]) -> Bools:

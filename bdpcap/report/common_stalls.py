@@ -8,7 +8,6 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.read import hops, vantage
-from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.report import failures
 from bdpcap.report.failures import LATE
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
@@ -86,11 +85,13 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
     rows = streams.directions(
-        *NEEDED,
+        "longest_stall_ns",
         "longest_stall_start_ns",
         "rtt_min_ns",
+        "payload_bytes",
         "acked_bytes",
         "ttl",
+        "retransmits",
         "lost_before_tap",
     )
     lasted_ns, start_ns, rtt_ns = (
@@ -98,7 +99,6 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     )
     least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
     waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
-    waited &= ~acknowledgments_missing(rows)
     # Data that never passed may be what a filter drops.
     waited &= (rows["payload_bytes"] > KEEP_ALIVE_BYTES) & (rows["acked_bytes"] > 0)
     waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False

@@ -185,7 +185,8 @@ impl<T: Hash + Eq + ToString> Texts<T> {
 }
 
 /// Returns the `wanted` columns about both directions of these streams. Each stream has two rows, the client's first.
-/// `window_scale_source` is an index into [`ScaleSource::NAMES`]. `data_alone` is whether every segment has payload.
+/// `window_scale_source` is an index into [`ScaleSource::NAMES`]. `data_alone` is whether every segment has payload:
+/// then no stall is known.
 #[must_use]
 pub fn directions(
     table: &Shards,
@@ -230,6 +231,14 @@ pub fn directions(
         .collect();
     let unexplained = wanted("unexplained_retransmits");
     columns.extend(transposed::<Summary, _>(rows(), wanted, 0));
+    if data_alone {
+        // Acknowledgments without payload were filtered out, so when they came is unknown.
+        for (name, column) in &mut columns {
+            if name.starts_with("longest_stall") {
+                *column = Column::I64(vec![NULL; 2 * streams.len()]);
+            }
+        }
+    }
     if unexplained {
         let counts = rows().map(|row| row.unexplained_retransmits());
         columns.push(("unexplained_retransmits", Column::I64(counts.collect())));

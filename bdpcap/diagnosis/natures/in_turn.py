@@ -57,7 +57,9 @@ def _waits_for_server(flow: Flow, shares: Shares) -> bool:
     long = flow._requests[flow._requests["server_ns"] >= _LONG_NS]
     if 2 * long["server_ns"].sum() < shares.lasting_ns:
         return False
-    return bool(long["client_ns"].median() < _AT_ONCE * long["server_ns"].median())
+    # Nothing may follow the last answer.
+    followed_ns = long["client_ns"].dropna()
+    return bool(len(followed_ns) and followed_ns.median() < _AT_ONCE * long["server_ns"].median())
 
 
 def _in_turn(flow: Flow) -> str:

@@ -58,6 +58,9 @@ _ELSEWHERE: Final = (
 
 def stalled(flow: Flow) -> bool:
     """Return whether no acknowledgment of new data for a long time is the news of a flow."""
+    # Without empty packets in the capture, an acknowledgment comes with the next data only.
+    if flow._counts["data_alone"]:
+        return False
     # A sender resends refused packets late, too, and in the size that the router names.
     if path_mtu.most_resent(flow):
         return False
