@@ -3,6 +3,7 @@
 import io
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from dialogues import analysed, asked
 from first_screens import analyzed, connections, writes
@@ -477,3 +478,25 @@ def test_a_client_waits_for_the_first_byte_of_an_answer_only(late):
     flow = opened.flow(0, str(SERVER))
     assert natures.nature(flow) is natures.short.LITTLE
     assert ("answered after 9" in flow.remedy.words) == late
+
+
+@pytest.mark.parametrize(("pause", "trips"), [(0, True), (0.2, False)], ids=["at once", "after a timer"])
+def test_small_flights_that_follow_their_acknowledgments_are_held_by_round_trips(pause, trips):
+    """A remote screen that draws what its viewer has confirmed: each update waits for the one before."""
+    updates = "".join(
+        f"+{0.001 + pause} > P. {1 + 900 * n}:{901 + 900 * n}(900) ack {1 + 10 * n} win 502\n"
+        f"+.240 < P. {1 + 10 * n}:{11 + 10 * n}(10) ack {901 + 900 * n} win 500\n"
+        for n in range(40)
+    )
+    flow = analyzed(updates, rtt="+.240").flow(0)
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    assert app._are_flights(flow, own) == trips
+
+
+def test_flights_without_requests_are_counted(monkeypatch):
+    monkeypatch.setattr(app, "_are_trips", lambda _flow, _own: False)
+    own = pd.DataFrame(
+        {"start_ns": [0, 240], "end_ns": [240, 480], "in_flight_max_bytes": [900, 100], "rule": "app-idle"}
+    )
+    flow = SimpleNamespace(summary={"rtt_min_ns": 240})
+    assert app._trips(flow, own) == "2 flights, 900 B at most, took a round trip (240 ns) each"

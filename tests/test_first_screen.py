@@ -438,9 +438,13 @@ def test_the_pace_of_programs_without_an_entry_is_no_limit_to_lift():
     assert "application" not in headline.summary(capture, groups)
 
 
-@pytest.mark.parametrize(("kind", "said"), [("LITTLE", "congestion control"), ("OUTAGE", "outage")])
-def test_how_much_a_flow_carried_is_no_reason_of_a_wait(kind, said):
+@pytest.mark.parametrize(
+    ("kind", "timeouts", "said"),
+    [("LITTLE", 0, "congestion control"), ("LITTLE", 1, "loss and timeouts"), ("OUTAGE", 1, "outage")],
+)
+def test_how_much_a_flow_carried_is_no_reason_of_a_wait(kind, timeouts, said):
     rounds = pd.DataFrame({"limit": ["cwnd"], "detail": ["recovery"], "start_ns": [0], "end_ns": [1]})
-    flow = SimpleNamespace(rtts=rounds, summary={"rwnd_share": 0.0, "cwnd_share": 0.4, "sndbuf_share": 0.0})
+    shares = {"rwnd_share": 0.0, "cwnd_share": 0.4, "sndbuf_share": 0.0}
+    flow = SimpleNamespace(rtts=rounds, summary=shares | {"timeouts": timeouts})
     found = short.LITTLE if kind == "LITTLE" else natures.OUTAGE
     assert headline._held_by(flow, found) == said

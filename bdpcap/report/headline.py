@@ -366,4 +366,6 @@ def _held_by(flow: Flow, kind: Nature | None) -> str:
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
     if model.longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
         return OUTAGE.title
-    return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]
+    most = max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))
+    # A repair by a timer is no growth of a window.
+    return LOSSES.title if most == "cwnd" and flow.summary["timeouts"] else LIMIT_NAMES[most]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 
 from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns, served_ns, shares, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
@@ -19,13 +21,15 @@ from bdpcap.words import palette, units
 from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Flow
 
 __all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
 
 
+ONE_TRIP: Final = 1.1
+"""Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
+_DRAINED: Final = ("app-idle", "app-conversation")
+"""Rules by which nothing was sent after a flight until it was acknowledged."""
 HABITS: Final = {
     "app-own-time": "it wrote at its own pace, not when acknowledgments came",
     "app-starts": "it waited again and again until nothing was in flight, then wrote more",
@@ -133,7 +137,12 @@ def _peer(flow: Flow, own: pd.DataFrame) -> str:
     return f"{receiver} took {units.duration(found.peer_ns)}{handshake}{rest}"
 
 
-def _trips(flow: Flow, _: pd.DataFrame) -> str:
+def _trips(flow: Flow, own: pd.DataFrame) -> str:
+    if not _are_trips(flow, own):
+        flights, rtt_ns = _flights(flow, own), flow.summary["rtt_min_ns"]
+        most = units.data_size(int(flights["in_flight_max_bytes"].max()))
+        number = units.number(len(flights), "flight")
+        return f"{number}, {most} at most, took a round trip ({units.duration(rtt_ns)}) each"
     number = units.number(len(flow.exchanges), "exchange")
     return f"{number}, one after the other, took at least a round trip ({units.duration(trip_ns(flow))}) each"
 
@@ -148,6 +157,25 @@ def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
     return bool(trips_ns >= half_ns > found.own_ns + found.peer_ns)
 
 
+def _flights(flow: Flow, own: pd.DataFrame) -> pd.DataFrame:
+    """Return the rounds of a flight that was acknowledged before its program went on."""
+    lasting_ns, rtt_ns = own["end_ns"] - own["start_ns"], flow.summary["rtt_min_ns"]
+    sent = (own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)
+    return own[sent & (lasting_ns <= ONE_TRIP * rtt_ns)] if pd.notna(rtt_ns) else own.iloc[:0]
+
+
+def _are_flights(flow: Flow, own: pd.DataFrame) -> bool:
+    """Return whether round trips of small flights took most of some rounds' time, and most followed without a pause.
+
+    A larger flight is a part of its program's write, and a program with a timer pauses after each.
+    """
+    flights, half_ns = _flights(flow, own), int((own["end_ns"] - own["start_ns"]).sum()) / 2
+    window = INITIAL_WINDOW * int(flow.summary["mss_bytes"])
+    if 2 * pauses.of(flow.rtts).count >= len(flights) or flights["in_flight_max_bytes"].median() > window:
+        return False
+    return bool((flights["end_ns"] - flights["start_ns"]).sum() >= half_ns > answering_ns(flow, owing(own)))
+
+
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     """Return the detail that holds for longest, or whose time a program waited for: its peer's, or round trips."""
     if relay.relayed(flow):
@@ -155,7 +183,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     detail = longest(own, "detail")
     if detail == "small writes" and _are_slight(flow, own):
         detail = "idle"
-    if detail in ("idle", "small writes") and _are_trips(flow, own):
+    if detail in ("idle", "small writes") and (_are_trips(flow, own) or _are_flights(flow, own)):
         return "round trips"
     if detail == "response time":
         if (told := requests.told(flow)) is not None and requests.are_messages(told):
@@ -246,7 +274,8 @@ LIMIT: Final = Limit(
             "Round trips held the programs back, not bandwidth",
             _trips,
             places.programs,
-            "Make fewer round trips: keep connections open, resume TLS sessions, and ask for more at once.",
+            "Make fewer round trips: keep connections open, resume TLS sessions, and ask for more at once. A nearer host "
+            "shortens them.",
             paced("as fast as the programs ask"),
             _tripped,
         ),

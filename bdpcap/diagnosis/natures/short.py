@@ -457,7 +457,7 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
 def let_wait_ns(flow: Flow) -> int:
     """Return the longest time for which a server's program let its client wait; 0 if nobody notices that.
 
-    A request may be a message that a person answers. What comes after the first byte may be news.
+    A request may be a message that a person answers. Data after the first byte may be news.
     """
     if flow.is_from_client or not flow.capture._contents.has_exchanges or relay.relayed(flow):
         return 0
