@@ -500,3 +500,20 @@ def test_flights_without_requests_are_counted(monkeypatch):
     )
     flow = SimpleNamespace(summary={"rtt_min_ns": 240})
     assert app._trips(flow, own) == "2 flights, 900 B at most, took a round trip (240 ns) each"
+
+
+@pytest.mark.parametrize(("news", "timer"), [(20, True), (400, False)])
+def test_heartbeats_among_many_news_of_a_server_are_no_pace_of_its_flow(news, timer):
+    """A chat's client asks each 40 s whether the connection lives, and its server sends what others write."""
+    lines, sent = [], 1
+    for beat in range(8):
+        lines += [
+            f"+{20 if beat else 1} > P. {1 + 50 * beat}:{51 + 50 * beat}(50) ack {sent} win 502",
+            f"+.100 < P. {sent}:{sent + 30}(30) ack {51 + 50 * beat} win 500",
+            f"+0 > . {51 + 50 * beat}:{51 + 50 * beat}(0) ack {sent + 30} win 502",
+            f"+19.9 < P. {sent + 30}:{sent + 30 + news}({news}) ack {51 + 50 * beat} win 500",
+            f"+0 > . {51 + 50 * beat}:{51 + 50 * beat}(0) ack {sent + 30 + news} win 502",
+        ]
+        sent += 30 + news
+    flow = analyzed("\n".join(lines)).flow(0, str(SERVER))
+    assert (natures.nature(flow) is natures.timer.NATURE) == timer

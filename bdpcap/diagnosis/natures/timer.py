@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.explain.exchange_shares import shares
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def _is_timer(flow: Flow) -> bool:
     between = _intervals_ns(flow)
     usual = between.median()
     equal = ((between - usual).abs() <= SPREAD * usual).mean() >= EQUAL
-    return bool(small and equal and usual >= NOTICED_NS)
+    # News that a server sends between them have a pace of their own.
+    found = shares(flow)
+    most = found is not None and found.bytes_share > 1 / 2
+    return bool(small and equal and usual >= NOTICED_NS and most)
 
 
 def _every(flow: Flow) -> str:
