@@ -48,6 +48,15 @@ def test_a_reset_soon_after_the_opening_is_of_no_idle_connection(after_s, soon):
     assert ("Either may forget an idle connection" in line) != soon
 
 
+def test_a_server_next_to_the_capture_resets_by_itself():
+    """Its answers come within a millisecond, and nothing lies between it and the capture."""
+    opened = HANDSHAKE.replace("+.020 <", "+.0001 <").replace("+0    >", "+.020 >")
+    (line,) = connections.sentences(
+        analyzed(f"{opened}+.1 > P. 1:160(159) ack 1 win 502\n+.0001 < R. 1:1(0) ack 160 win 0")
+    )
+    assert "The server's own host reset it" in line
+
+
 @pytest.mark.parametrize(
     ("server", "port", "start_s", "fell_back"),
     [

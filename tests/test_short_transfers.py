@@ -1,6 +1,7 @@
 """Short transfers and seldom bursts on the first screen."""
 
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ from first_screens import analyzed, connections, writes
 from scenario import CLIENT, HANDSHAKE
 
 from bdpcap.diagnosis import natures
-from bdpcap.diagnosis.natures import short
+from bdpcap.diagnosis.natures import short, slow_start
 from bdpcap.report import page, ranking, screen, verdict
 
 
@@ -171,3 +172,23 @@ def test_the_limit_of_a_short_transfer_is_that_of_its_burst():
     assert short._held_in(short_rounds) == " Its main limit was the receive window, for 73 % of that time."
     half = short_rounds.assign(limit=["cwnd", "app", "app"])
     assert short._held_in(half) == ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "app_share", "slow"), [("cwnd", 0.3, True), ("cwnd", 0.1, False), ("app", 0.6, False)]
+)
+def test_time_of_programs_is_no_round_trip_of_slow_start(monkeypatch, limit, app_share, slow):
+    # 236 kB need five round trips from ten segments; the handshake and a request take two.
+    monkeypatch.setattr(slow_start, "ends_by_itself", lambda _flow: True)
+    monkeypatch.setattr(slow_start, "_largest_message_bytes", lambda _flow: 236_000)
+    summary = {
+        "rtt_min_ns": 400_000_000,
+        "mss_bytes": 1448,
+        "payload_bytes": 236_000,
+        "in_flight_max_bytes": 115_000,
+        "active_ns": 3_600_000_000,
+        "limit": limit,
+        "app_share": app_share,
+    }
+    flow = SimpleNamespace(summary=summary, _counts={"handshake": 3})
+    assert slow_start._is_slow_start(flow) == slow

@@ -194,6 +194,9 @@ _CLOSED_SOON: Final = (
     "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
     "whether a limit turned the client away."
 )
+_RESET_HERE: Final = (
+    "The server's own host reset it: see whether the service refuses this client or this request, as its log may say."
+)
 _ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
 """Advice by kind on a connection that a server ended sooner than an idle one."""
 _UNANSWERED_NEAR: Final = (
@@ -446,7 +449,7 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     if kind in (TLS_FAILED, TLS_UNANSWERED):
         return _tls(line, kind, around)
     if kind in _ENDED and line.open_ns < _LEAST_IDLE_NS and not line.by_client:
-        return _ENDED[kind]
+        return _RESET_HERE if kind == "unanswered" and line.at_server else _ENDED[kind]
     if kind == "unclosed":
         return unclosed.advice(line)
     brief = line.longest_ns < FIRST_TIMEOUT_NS

@@ -44,7 +44,9 @@ def _is_slow_start(flow: Flow) -> bool:
     # A connection that began before the capture may have left slow start long ago: its data take fewer round trips.
     if not flow._counts["handshake"] and in_flight.whole(flow).in_flight_ns < least * rtt_ns:
         return False
-    return bool(summary["active_ns"] <= (least + SETUP_ROUNDS) * rtt_ns)
+    # A server that thinks first takes no round trip of the transfer.
+    programs = 0 if summary["limit"] == "app" else summary["app_share"]
+    return bool(summary["active_ns"] * (1 - programs) <= (least + SETUP_ROUNDS) * rtt_ns)
 
 
 def _largest_message_bytes(flow: Flow) -> int:
@@ -64,7 +66,7 @@ def _slow_start(flow: Flow) -> str:
     return (
         f"{moved.words()}, {trips}{pauses(flow)}; "
         f"slow start from ten segments takes {least}. "
-        "Nothing was retransmitted."
+        f"Nothing was {'lost' if flow.summary['retransmits'] else 'retransmitted'}."
     )
 
 
