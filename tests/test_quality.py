@@ -244,6 +244,33 @@ def test_a_packet_that_the_receiver_got_twice_is_no_copy(answer, copies):
     assert capture.info.delivered_twice == 0
 
 
+@pytest.mark.parametrize(("forwarded", "sent_again"), [("both ways", 2), ("from the client", 1 + 12)])
+def test_data_without_an_identification_are_copies_as_far_apart_as_known_ones(forwarded, sent_again):
+    # A host between the ends forwards each packet after 5 ms, with its TTL. A phone leaves the identification 0.
+    data = "".join(
+        f"""
+    +.030 > P. {first}:{first + 1000}(1000) ack 1 win 502 id 0
+    +.020 < .  1:1(0) ack {first + 1000} win 500 id {number}
+    """
+        for number, first in enumerate(range(1, 10_001, 1000), 1)
+    )
+    lost = """
+    +.030 > P. 10001:11001(1000) ack 1 win 502 id 0
+    +.250 > P. 10001:11001(1000) ack 1 win 502 id 0
+    +.020 < .  1:1(0) ack 11001 win 500 id 99
+    """
+    packets = scenario(f"{HANDSHAKE}{data}{lost}")
+    again = [
+        replace(packet, time_ns=packet.time_ns + 5_000_000)
+        for packet in packets[3:]
+        if forwarded == "both ways" or packet.wire_length > 1000
+    ]
+    flow = analysed([*packets, *again]).flow(0).summary
+    # One was sent again, and the first was forwarded before any known copy. Without such a copy, all twelve forwarded
+    # packets may have been sent again.
+    assert flow["retransmits"] == sent_again
+
+
 @pytest.mark.parametrize(
     ("hops", "reported", "delivered", "device"),
     [(1, 3, 4, "Find the router"), (0, 2, 4, "Find the switch"), (1, 1, 1, None), (1, 0, 0, None)],

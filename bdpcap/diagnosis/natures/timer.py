@@ -40,7 +40,7 @@ def _is_timer(flow: Flow) -> bool:
     between = _intervals_ns(flow)
     usual = between.median()
     equal = ((between - usual).abs() <= SPREAD * usual).mean() >= EQUAL
-    # News that a server sends between them have a pace of their own.
+    # News that a server sends between them have another pace.
     found = shares(flow)
     most = found is not None and found.bytes_share > 1 / 2
     return bool(small and equal and usual >= NOTICED_NS and most)

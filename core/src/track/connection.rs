@@ -288,12 +288,12 @@ impl Connection {
         }
         let (own, other) = own_and_other(&mut self.halves, from);
         own.has_timestamps |= segment.options.timestamps.is_some();
-        let syn_copied = other.flow.tap.copies.any();
+        let other_apart_ns = other.flow.tap.copies.apart_ns();
         let copy = own
             .flow
             .tap
             .copies
-            .remember(segment, at.time_ns, syn_copied);
+            .remember(segment, at.time_ns, other_apart_ns);
         if copy {
             own.flow.totals.add_copy(segment);
         } else {

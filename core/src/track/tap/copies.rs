@@ -107,8 +107,8 @@ pub struct Copies {
     highest: Option<(u32, u32)>,
     /// The last packet above an Ethernet frame's size that exceeded the highest sequence number.
     whole: Option<WholePacket>,
-    /// Has a copy been found?
-    copy_found: bool,
+    /// Longest time from a packet to a copy with its time to live so far, in microseconds; 0 before the first copy.
+    apart_us: u32,
     /// Copies with another time to live than the packet before.
     routed: u32,
     /// Copies whose payload is longer than that of the packet that was sent.
@@ -136,26 +136,27 @@ impl Copies {
     /// copies.
     const REMEMBERED_AFTER_COPY: usize = 4096;
 
-    /// Has a copy been found?
+    /// Returns the longest time from a packet to a copy with its time to live so far, ns; 0 before the first copy.
     #[must_use]
-    pub fn any(&self) -> bool {
-        self.copy_found
+    pub fn apart_ns(&self) -> i64 {
+        i64::from(self.apart_us) * 1000
     }
 
-    /// Remembers the packet; returns true if the capture already holds a copy of it. `syn_copied` is whether the
-    /// capture holds copies of the other end, whose SYN came first.
-    pub fn remember(&mut self, segment: &Segment, time_ns: i64, syn_copied: bool) -> bool {
+    /// Remembers the packet; returns true if the capture already holds a copy of it. `other_apart_ns` is
+    /// [`Self::apart_ns`] of the other end, whose SYN came first.
+    pub fn remember(&mut self, segment: &Segment, time_ns: i64, other_apart_ns: i64) -> bool {
         let seen = RecentPacket {
             time_ns,
             fingerprint: Fingerprint::of(segment),
         };
+        let none_before = self.apart_us == 0;
         let copy = match self.update_highest(segment, seen) {
-            Numbers::Known => self.holds_copy(segment, seen, syn_copied),
+            Numbers::Known => self.holds_copy(segment, seen, other_apart_ns),
             Numbers::New => false,
             Numbers::Lengthened => true,
         };
-        if copy && !self.copy_found {
-            self.copy_found = true;
+        if copy && none_before {
+            self.apart_us = self.apart_us.max(1);
             self.recent.rotate_left(self.next);
             self.next = self.recent.len();
         }
@@ -180,7 +181,7 @@ impl Copies {
     }
 
     fn capacity(&self) -> usize {
-        if self.copy_found {
+        if self.apart_us > 0 {
             Self::REMEMBERED_AFTER_COPY
         } else {
             Self::REMEMBERED
@@ -214,14 +215,15 @@ impl Copies {
     }
 
     #[inline(never)] // rare: most packets exceed the highest numbers
-    fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket, syn_copied: bool) -> bool {
+    fn holds_copy(&mut self, segment: &Segment, packet: RecentPacket, other_apart_ns: i64) -> bool {
         let was_cut = |whole: WholePacket| whole.was_cut_into(segment, packet.time_ns);
         if self.whole.is_some_and(was_cut) {
             return true;
         }
         // A nonzero identification distinguishes packets, so equal ones are copies. Without it, two equal SYNs or data
         // segments within a millisecond are copies, but two equal acknowledgments may be different packets. So may two
-        // equal SYN-ACKs: one for each of two SYNs, or for a timer that runs out just then.
+        // equal SYN-ACKs: one for each of two SYNs, or for a timer that runs out just then. Equal data may lie twice as
+        // far apart as known copies do: a device that forwards packets takes its time.
         let identified = segment.identification.is_some_and(|id| id != 0);
         // A device that changes payloads delays them as a router does, and may send the first payload on again.
         let changed = identified && self.lengthened > 0;
@@ -229,8 +231,11 @@ impl Copies {
             Self::ROUTED_NS
         } else if identified {
             Self::SAME_IDENTIFICATION_NS
-        } else if segment.payload_bytes > 0
-            || segment.flags.has(Flags::SYN) && (syn_copied || !segment.flags.has(Flags::ACK))
+        } else if segment.payload_bytes > 0 {
+            let known_ns = self.apart_ns().max(other_apart_ns);
+            (2 * known_ns).clamp(Self::SAME_PLACE_NS, Self::SAME_IDENTIFICATION_NS)
+        } else if segment.flags.has(Flags::SYN)
+            && (other_apart_ns > 0 || !segment.flags.has(Flags::ACK))
         {
             Self::SAME_PLACE_NS
         } else {
@@ -247,7 +252,11 @@ impl Copies {
             let other_side =
                 seen.fingerprint.differs_in_ttl(packet.fingerprint) && apart_ns < Self::ROUTED_NS;
             routed |= other_side;
-            copy |= other_side || apart_ns < max_apart_ns;
+            let same_side = !other_side && apart_ns < max_apart_ns;
+            if same_side && apart_ns < Self::SAME_IDENTIFICATION_NS {
+                self.apart_us = self.apart_us.max((apart_ns / 1000) as u32);
+            }
+            copy |= other_side || same_side;
         }
         self.routed = self.routed.saturating_add(u32::from(routed));
         copy
