@@ -223,3 +223,17 @@ def test_connections_that_open_one_after_the_other_and_pass_no_data_meet_a_filte
     capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
     (line,) = (line for line in connections.sentences(capture) if "given up" in line)
     assert ("no data passed" in line) == told
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["server", "client"])
+def test_an_end_that_had_closed_first_needs_no_keep_alive(first):
+    server = "+.02 < F. 1:1(0) ack 101 win 500\n+0 > . 101:101(0) ack 2 win 502\n" if first else ""
+    ack = 2 if first else 1
+    fins = "".join(f"+{wait} > F. 101:101(0) ack {ack} win 502\n" for wait in (70, 0.3, 0.6, 1.2, 2.4, 4.8))
+    dialogue = (
+        f"{HANDSHAKE}+.1 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500\n{server}{fins}"
+    )
+    (line,) = connections.sentences(analyzed(dialogue))
+    assert "no FIN was answered (6 FINs)" in line
+    assert ("The other end had closed the connection first" in line) == first
+    assert ("keep-alives" in line) != first

@@ -217,6 +217,7 @@ class Line:
     """Whether a reset ended each connection."""
     deaf: int = 0
     """Number of connections in which neither end got what the other sent again and again."""
+    had_closed: bool = True
     only_opened: bool = True
     confirmed_in_vain: bool = True
     """Whether no data passed in any connection after its handshake."""
@@ -273,6 +274,7 @@ class Line:
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         self.deaf += int(rows["deaf"].sum())
+        self.had_closed &= bool(rows["had_closed"].all())
         self.only_opened &= bool(rows["only_opened"].all())
         self.confirmed_in_vain &= bool(rows["confirmed_in_vain"].all())
         clients = rows["client"].unique()

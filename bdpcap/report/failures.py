@@ -96,6 +96,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
     ``deaf`` is whether one end's FINs and the other end's data were sent again, both in vain.
+    ``had_closed`` is whether the end that answered no FIN had sent the first one.
     ``only_opened`` is whether no data passed after the handshake. ``confirmed_in_vain`` is whether the server also sent
     its SYN-ACK again after the client had confirmed it.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
@@ -162,6 +163,7 @@ def _table(
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
         "deaf": _is_deaf(life, both)[rows],
+        "had_closed": ((life["closed_by"] != NULL) & (life["closed_by"] != life["unanswered_fins_by"]))[rows],
         "only_opened": _only_opened(life, both)[rows],
         "confirmed_in_vain": (_only_opened(life, both) & (confirmed_in_vain(life) > 0))[rows],
         "bare": is_bare(both["syn_layout"][::2][rows]),

@@ -33,6 +33,9 @@ _CLOSED_ITSELF: Final = (
     "The FINs reached the capture next to {}, which had closed the connection itself: it took no notice, or its "
     "answer was lost. Nothing to mend."
 )
+_HAD_CLOSED: Final = (
+    "The other end had closed the connection first, and was gone, as a server is that waits no longer. Nothing to mend."
+)
 _LEAST_FORGOTTEN_NS: Final = 60_000_000_000
 """Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
 
@@ -44,6 +47,8 @@ def advice(line: Line) -> str:
         return (_CLOSED_ITSELF if itself else _FORGOTTEN).format(line.nearest)
     if 2 * line.deaf > line.connections:
         return _DEAF
+    if line.had_closed:
+        return _HAD_CLOSED
     if line.reset:
         return _GAVE_UP
     # What no device can have forgotten as idle by then.
