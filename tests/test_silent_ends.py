@@ -188,7 +188,7 @@ def test_a_client_that_leaves_after_one_round_trip_did_not_stop_waiting(answered
     packets = scenario(dialogue) + scenario(dialogue, client=Address(CLIENT.host, 50_000))
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("it had stopped waiting" in line) == waited
-    assert ("as soon as it was answered" in line) != waited
+    assert ("it only probed the port, or had left before the answer came" in line) != waited
 
 
 @pytest.mark.parametrize(("rest_s", "spare"), [(0.1, False), (9, True)])

@@ -104,6 +104,9 @@ _BARE_PROBE: Final = (
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
+_WITHDREW: Final = (
+    "The client reset what was answered: it only probed the port, or had left before the answer came."
+)
 _RACED: Final = (
     "Nothing to mend: a connection to this port over the other IP version was just opening. "
     "Programs that try both keep the first one (RFC 8305)."
@@ -194,9 +197,7 @@ _CLOSED_SOON: Final = (
     "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
     "whether a limit turned the client away."
 )
-_RESET_HERE: Final = (
-    "The server's own host reset it: see whether the service refuses this client or this request, as its log may say."
-)
+_RESET_HERE: Final = "The server's own host reset it: see whether the service refuses this client or this request, as its log may say."
 _ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
 """Advice by kind on a connection that a server ended sooner than an idle one."""
 _UNANSWERED_NEAR: Final = (
@@ -465,7 +466,7 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     elif kind == "never completed":
         advice = _left_half_open(line)
     elif kind == "withdrawn" and line.syns == line.connections and brief:
-        advice = _PROBED
+        advice = _WITHDREW
     return advice
 
 
