@@ -197,7 +197,9 @@ _CLOSED_SOON: Final = (
     "The server's program never got these data: it closed soon after the opening. See in what it sent, or in its log, "
     "whether a limit turned the client away."
 )
-_RESET_HERE: Final = "The server's own host reset it: see whether the service refuses this client or this request, as its log may say."
+_RESET_HERE: Final = (
+    "The server's own host reset it: see in its log whether the service refuses this client, or its request."
+)
 _ENDED: Final = {TOO_LATE: _CLOSED_SOON, "unanswered": _RESET_SOON}
 """Advice by kind on a connection that a server ended sooner than an idle one."""
 _UNANSWERED_NEAR: Final = (

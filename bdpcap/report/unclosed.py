@@ -33,7 +33,9 @@ _CLOSED_ITSELF: Final = (
     "The FINs reached the capture next to {}, which had closed the connection itself: it took no notice, or its "
     "answer was lost. Nothing to mend."
 )
-_HAD_CLOSED: Final = "The other end had closed the connection first, and was gone, as a server is that waits no longer. Nothing to mend."
+_HAD_CLOSED: Final = (
+    "The other end had closed the connection first, and was gone, as a server is in time. Nothing to mend."
+)
 _LEAST_FORGOTTEN_NS: Final = 60_000_000_000
 """Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
 
