@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
 
 import pytest
 from connected import OPENS, OPTIONS, TRY, syns
+from oracles import ROOT
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
@@ -48,6 +50,20 @@ def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     assert ("port scan" in refused) == scan
     assert ("Start the service" in refused) != scan
     assert withdrawn.endswith("before any data.") == scan  # the advice stands above
+
+
+@pytest.mark.parametrize(
+    ("options", "crafted"), [("wscale 10,nop,mss 265,sackOK", True), ("mss 265,nop,wscale 10,sackOK", False)]
+)
+def test_syns_with_options_in_an_order_of_no_system_are_a_scanners(options, crafted):
+    """`nmap -O` sends its SYNs with the window scale first; no entry of `systems.csv` begins so."""
+    with (ROOT / "bdpcap/hosts/systems.csv").open(encoding="utf-8") as file:
+        assert not any(row["layout"].startswith("W") for row in csv.DictReader(file))
+    packets = scenario(f"0 > S 0:0(0) win 256 <{options}>\n+.02 < R. 0:0(0) ack 1 win 0")
+    packets += scenario("90 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    refused = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
+    assert ("as a scanner does that looks for a host's system" in refused) == crafted
+    assert ("Start the service" in refused) != crafted
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Syn", "is_bare"]
+__all__ = ["Syn", "is_bare", "is_crafted"]
 
 _CODES: Final = 13
 """Codes of four bits in the core's word ``syn_layout``, from the lowest bit; the bits after them follow here."""
@@ -95,6 +95,16 @@ def is_bare(words: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     few = (layout == 0) | (layout == _core.SYN_OPTIONS.index("M"))
     bare: NDArray[np.bool_] = few & (words != _core.NULL)
     return bare
+
+
+def is_crafted(words: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Return which SYNs begin with the window scale, by their words ``syn_layout``; False where unknown.
+
+    No system does (`bdpcap/hosts/systems.csv`); ``nmap -O`` does, to see how a system answers such SYNs.
+    """
+    first = words & 15 == _core.SYN_OPTIONS.index("W")
+    crafted: NDArray[np.bool_] = first & (words != _core.NULL)
+    return crafted
 
 
 def _known(value: int) -> int | None:

@@ -86,6 +86,10 @@ _SCAN: Final = (
     "The client tried many ports of one host, as a port scan does: "
     "nothing to mend, unless nobody wanted the scan."
 )
+_FINGERPRINTED: Final = (
+    "The client sent SYNs that no TCP makes, as a scanner does that looks for a host's system: nothing to mend, unless "
+    "nobody wanted the scan."
+)
 _PEERS: Final = (
     "The client tried many ports of many hosts, as file sharing and scans do. "
     "Peers of file sharing are often gone: nothing to mend, unless it reaches nobody."
@@ -297,6 +301,8 @@ def _searched(line: Line, kind: str, around: Around) -> str:
         return made
     if kind in WITHOUT_DATA and line.ends in around.scanned:
         return _SCAN
+    if kind in WITHOUT_DATA and line.ends in around.fingerprinted:
+        return _FINGERPRINTED
     searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
     if searches:
         return _PEERS

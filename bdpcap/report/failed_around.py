@@ -55,6 +55,8 @@ class Around:
     """Whether a router captured packets on both of its sides."""
     scanned: set[tuple[str, str]]
     """Pairs of a client and the server at which it tried many ports."""
+    fingerprinted: set[tuple[str, str]]
+    """Pairs of a client and the server to which it sent SYNs that no TCP makes."""
     searching: set[str]
     """Clients that tried many ports of many hosts."""
     sweeping: set[str]
@@ -91,6 +93,9 @@ def around(capture: Capture) -> Around:
         lacks_packets=bool(capture.info.missed_bytes or capture.info.capture_drops),
         by_router=on_router(capture),
         scanned={line.ends for line in tries if line.ends},
+        fingerprinted={
+            line.ends for kind in WITHOUT_DATA for line in made[kind] if line.ends and line.crafted
+        },
         searching={
             line.clients.one for line in tries if len(line.clients) == 1 and len(line.servers) >= MANY
         },

@@ -218,13 +218,17 @@ class Line:
     deaf: int = 0
     """Number of connections in which neither end got what the other sent again and again."""
     had_closed: bool = True
+    """Whether each end that answered no FIN had sent the first one."""
     only_opened: bool = True
-    confirmed_in_vain: bool = True
     """Whether no data passed in any connection after its handshake."""
+    confirmed_in_vain: bool = True
+    """Whether each server sent its SYN-ACK again after its client had confirmed it, and no data passed."""
     public: bool = True
     """Whether each client has an address of the Internet."""
     bare: bool = True
     """Whether each SYN has at most the MSS as an option."""
+    crafted: bool = False
+    """Whether a SYN has its options in an order of no TCP."""
     ttls: set[int] = field(default_factory=set)
     """TTLs of the clients."""
     answer_ttls: set[int] = field(default_factory=set)
@@ -284,6 +288,7 @@ class Line:
             and all(is_public(client.strip("[]")) for client in clients)
         )
         self.bare &= bool(rows["bare"].all())
+        self.crafted |= bool(rows["crafted"].any())
         self.ttls |= set(rows["ttl"].unique().tolist())
         self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
         if len(self.networks) < MANY:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap._core import NULL
 from bdpcap.explain import place
-from bdpcap.hosts.syn import is_bare
+from bdpcap.hosts.syn import is_bare, is_crafted
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read import hops, vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
@@ -100,8 +100,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``only_opened`` is whether no data passed after the handshake. ``confirmed_in_vain`` is whether the server also sent
     its SYN-ACK again after the client had confirmed it.
     ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
-    ``bare`` is whether its SYN has at most the MSS as an option. ``ttl`` is the client's TTL, and
-    ``answer_ttl`` the server's.
+    ``bare`` is whether its SYN has at most the MSS as an option, and ``crafted`` whether no TCP orders them so.
+    ``ttl`` is the client's TTL, and ``answer_ttl`` the server's.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
@@ -167,6 +167,7 @@ def _table(
         "only_opened": _only_opened(life, both)[rows],
         "confirmed_in_vain": (_only_opened(life, both) & (confirmed_in_vain(life) > 0))[rows],
         "bare": is_bare(both["syn_layout"][::2][rows]),
+        "crafted": is_crafted(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],
         "answer_ttl": both["ttl"][1::2][rows],
         "routed": both["routed_copies"][::2][rows] > 0,
