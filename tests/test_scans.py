@@ -62,7 +62,7 @@ def test_syns_with_options_in_an_order_of_no_system_are_a_scanners(options, craf
     packets = scenario(f"0 > S 0:0(0) win 256 <{options}>\n+.02 < R. 0:0(0) ack 1 win 0")
     packets += scenario("90 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
     refused = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
-    assert ("as a scanner does that looks for a host's system" in refused) == crafted
+    assert ("as a scanner does to know a host's system" in refused) == crafted
     assert ("Start the service" in refused) != crafted
 
 

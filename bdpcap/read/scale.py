@@ -30,6 +30,8 @@ __all__ = ["CHECKED", "InferredScale", "choose", "infer", "needs_inference", "ne
 
 LARGEST: Final = 14
 """Largest shift of a window (RFC 7323 section 2.3)."""
+CONSTANT: Final = 3
+"""Other connections of a host, all with one scale, from which on it is the system's: a program's buffer sets few."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def _choose(
     counted = elsewhere.get(host(one["receiver"]), Counter())
     # Scales negotiated most often come first; if two are equally frequent, the smaller one does.
     peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]
-    if one["scale_reached"]:
+    constant = len(counted) == 1 and counted.total() >= CONSTANT
+    if one["scale_reached"] and not (peers and constant):
         shift, because = least, "the sender kept just within such a window"
     elif whole is not None and least <= whole <= most:
         shift, because = whole, "the capture of which this is an excerpt shows it"

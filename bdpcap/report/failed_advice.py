@@ -87,8 +87,8 @@ _SCAN: Final = (
     "nothing to mend, unless nobody wanted the scan."
 )
 _FINGERPRINTED: Final = (
-    "The client sent SYNs that no TCP makes, as a scanner does that looks for a host's system: nothing to mend, unless "
-    "nobody wanted the scan."
+    "The client sent SYNs that no TCP makes, as a scanner does to know a host's system: nothing to mend, if the scan was "
+    "wanted."
 )
 _PEERS: Final = (
     "The client tried many ports of many hosts, as file sharing and scans do. "
