@@ -464,6 +464,23 @@ def test_a_server_that_asks_again_for_a_confirmed_handshake_got_the_syn_alone(ag
     assert ("only the SYN arrived" in line) == bool(again)
 
 
+@pytest.mark.parametrize(("reported", "back"), [(" <sack 1001:1024>", True), ("", False)])
+def test_data_that_arrived_twice_in_an_outage_tell_the_way_that_lost(reported, back):
+    """A D-SACK reports a second copy (RFC 2883): the first had arrived, and no answer to it came back."""
+    flow = opened(f"""
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.500 > P. 1001:1024(23) ack 1 win 502
+    +.300 > P. 1001:1024(23) ack 1 win 502
+    +.600 > P. 1001:1024(23) ack 1 win 502
+    +2.4  > P. 1001:1024(23) ack 1 win 502
+    +.020 < .  1:1(0) ack 1024 win 500{reported}
+    """).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert ("answers were lost on the way back" in flow.verdict) == back
+    assert (flow.remedy.where == "the path from 198.51.100.2 to 192.0.2.1") == back
+
+
 def test_an_outage_on_one_machine_has_no_path():
     packets = scenario(
         f"""{HANDSHAKE}

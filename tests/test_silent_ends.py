@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from connected import analyzed, failed, shifted
@@ -10,7 +11,7 @@ from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
-from bdpcap.report import connections
+from bdpcap.report import connections, unclosed
 
 
 @pytest.mark.parametrize(("acked", "given_up"), [(1, True), (518, False)])
@@ -237,3 +238,13 @@ def test_an_end_that_had_closed_first_needs_no_keep_alive(first):
     assert "no FIN was answered (6 FINs)" in line
     assert ("The other end had closed the connection first" in line) == first
     assert ("keep-alives" in line) != first
+
+
+@pytest.mark.parametrize(
+    ("closed", "said"), [(3, "the other end"), (2, "In most of them"), (1, "keep-alives")]
+)
+def test_most_ends_that_had_closed_first_need_no_keep_alive(closed, said):
+    line = SimpleNamespace(
+        reached=False, deaf=0, connections=3, had_closed=closed, reset=False, opening_ns=(-1, -1)
+    )
+    assert said.lower() in unclosed.advice(line).lower()

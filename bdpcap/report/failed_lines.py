@@ -217,8 +217,8 @@ class Line:
     """Whether a reset ended each connection."""
     deaf: int = 0
     """Number of connections in which neither end got what the other sent again and again."""
-    had_closed: bool = True
-    """Whether each end that answered no FIN had sent the first one."""
+    had_closed: int = 0
+    """Number of connections in which the end that answered no FIN had sent the first one."""
     only_opened: bool = True
     """Whether no data passed in any connection after its handshake."""
     confirmed_in_vain: bool = True
@@ -278,7 +278,7 @@ class Line:
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.reset &= bool(rows["reset"].all())
         self.deaf += int(rows["deaf"].sum())
-        self.had_closed &= bool(rows["had_closed"].all())
+        self.had_closed += int(rows["had_closed"].sum())
         self.only_opened &= bool(rows["only_opened"].all())
         self.confirmed_in_vain &= bool(rows["confirmed_in_vain"].all())
         clients = rows["client"].unique()

@@ -36,6 +36,9 @@ _CLOSED_ITSELF: Final = (
 _HAD_CLOSED: Final = (
     "The other end had closed the connection first, and was gone, as a server is in time. Nothing to mend."
 )
+_MOST_HAD_CLOSED: Final = (
+    "In most of them, the other end had closed first, and was gone, as a server is in time. Nothing to mend."
+)
 _LEAST_FORGOTTEN_NS: Final = 60_000_000_000
 """Time for which NATs and firewalls keep an idle connection at least; a choice: RFC 5382 (REQ-5) asks for 2 h 4 min."""
 
@@ -47,8 +50,8 @@ def advice(line: Line) -> str:
         return (_CLOSED_ITSELF if itself else _FORGOTTEN).format(line.nearest)
     if 2 * line.deaf > line.connections:
         return _DEAF
-    if line.had_closed:
-        return _HAD_CLOSED
+    if 2 * line.had_closed > line.connections:
+        return _HAD_CLOSED if line.had_closed == line.connections else _MOST_HAD_CLOSED
     if line.reset:
         return _GAVE_UP
     # What no device can have forgotten as idle by then.

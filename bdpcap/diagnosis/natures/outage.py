@@ -42,6 +42,7 @@ _DROPPED: Final = (
 _ONLY_SYN: Final = (
     "See what drops the packets after a SYN, as a firewall near the far end may: its answers came back."
 )
+_WAY_BACK: Final = "Find where answers were lost: the data arrived twice."
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _STILL_THERE: Final = (
     "Find where packets are lost: a weak wireless link, a link with errors, or a queue that others fill."
@@ -172,6 +173,8 @@ def _outage(flow: Flow) -> str:
         return (
             f"{nothing} {host(flow.receiver)} sent its SYN-ACK again, {units.number(again, 'time')}: {only}."
         )
+    if _had_arrived(flow, quiet):
+        return f"{nothing} The data arrived twice: answers were lost on the way back.{rest}"
     return nothing if quiet.to_end else f"{nothing}{rest}"
 
 
@@ -295,10 +298,21 @@ def reset_by_receiver(flow: Flow) -> bool:
     return by is not None and flow.is_from_client == (by == 1)
 
 
+def _had_arrived(flow: Flow, quiet: Silence) -> bool:
+    """Return whether the receiver reported one of the retransmissions of a silence as a second copy (RFC 2883)."""
+    every = quiet.retransmits == int(flow.summary["retransmits"])
+    return every and not quiet.to_end and int(flow.summary["spurious_retransmits"]) > 0
+
+
 def _advice(flow: Flow) -> tuple[str, str]:
     quiet = _span(flow)
     if quiet is None:
         return places.path(flow), _GONE
+    return (places.path_back(flow), _WAY_BACK) if _had_arrived(flow, quiet) else _lost_advice(flow, quiet)
+
+
+def _lost_advice(flow: Flow, quiet: Silence) -> tuple[str, str]:
+    """Return the advice on a silence whose data may never have arrived."""
     if quiet.to_end and reset_by_receiver(flow):
         return places.receiver(flow), "See why it reset the connection, and why it answered nothing before."
     if _passed(flow, quiet):
