@@ -517,3 +517,17 @@ def test_heartbeats_among_many_news_of_a_server_are_no_pace_of_its_flow(news, ti
         sent += 30 + news
     flow = analyzed("\n".join(lines)).flow(0, str(SERVER))
     assert (natures.nature(flow) is natures.timer.NATURE) == timer
+
+
+@pytest.mark.parametrize(("begins", "asked"), [(0.02, False), (30, True)], ids=["at once", "late"])
+def test_a_server_that_goes_on_after_an_answer_let_nobody_wait(begins, asked):
+    """A monitor in a terminal redraws each half second until its user presses a key."""
+    redraws = "".join(
+        f"+{0.5 if n else begins} < P. {1 + 400 * n}:{401 + 400 * n}(400) ack 101 win 500\n"
+        f"+.020 > . 101:101(0) ack {401 + 400 * n} win 502\n"
+        for n in range(40 if begins < 1 else 4)
+    )
+    monitored = f"+.1 > P. 1:101(100) ack 1 win 502\n{redraws}"
+    flow = analyzed(monitored).flow(0, str(SERVER))
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    assert (app._waiting(flow, own, "idle") == "response time") == asked

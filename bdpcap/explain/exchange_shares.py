@@ -24,6 +24,7 @@ __all__ = [
     "Typical",
     "Waits",
     "answering_ns",
+    "began_ns",
     "followed",
     "sent_on",
     "served_ns",
@@ -291,6 +292,14 @@ def unasked_ns(flow: Flow, rounds: pd.DataFrame) -> int:
 def served_ns(flow: Flow, rounds: pd.DataFrame) -> int:
     """Return the server's time in the requests of a flow's stream, as far as it fits in the time of some rounds."""
     return _taken(flow._requests, rounds)["server"]
+
+
+def began_ns(flow: Flow, rounds: pd.DataFrame) -> int:
+    """Return the time in some rounds of a flow until its server's answers began."""
+    if not flow.capture._contents.has_exchanges or flow.exchanges.empty:
+        return 0
+    each = flow.exchanges
+    return int(_overlap(rounds, each["request_end_ns"], each["response_start_ns"]).sum())
 
 
 def _taken(exchanges: pd.DataFrame, rounds: pd.DataFrame) -> dict[str, int]:

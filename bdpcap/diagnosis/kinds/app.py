@@ -12,7 +12,7 @@ from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
 from bdpcap.explain.capacity import INITIAL_WINDOW
-from bdpcap.explain.exchange_shares import answering_ns, served_ns, shares, trip_ns, waits
+from bdpcap.explain.exchange_shares import answering_ns, began_ns, served_ns, shares, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -224,8 +224,9 @@ def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:
     if found is None or flow.is_from_client:
         return caused or detail
     # A server's wait for the next request is nobody's loss: its own answers are what held the active time.
+    # Most of it may lie within an answer, at the pace of a server that has news.
     if 2 * found.own_ns >= held_ns:
-        return "response time"
+        return "response time" if 2 * began_ns(flow, own) >= found.own_ns else detail
     return detail if caused == "peer's data" else caused or detail
 
 
