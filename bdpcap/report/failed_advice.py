@@ -234,7 +234,7 @@ _ANSWERED_LATE: Final = (
 )
 _SILENT: Final = (
     "The SYNs reached the capture next to the server, and it did not answer. "
-    "Nothing listened there yet, or its queue of new connections was full (somaxconn)."
+    "Nothing listened there yet, or its queue of new connections was full (its backlog)."
 )
 _ANSWERS_LOST: Final = (
     "The server answered more than once: its answers were lost on the way to the client, "
@@ -242,7 +242,7 @@ _ANSWERS_LOST: Final = (
 )
 _QUEUE_OR_LOST: Final = (
     "The port opened other connections {}: SYNs or answers were lost, "
-    "or the server's queue of new connections was full (somaxconn)."
+    "or the server's queue of new connections was full (its backlog)."
 )
 _ROUTE_WORKS: Final = (
     "Both hosts exchanged packets at that time, so the route works: "

@@ -131,7 +131,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         # Flows of a connection that failed are no success.
         no_need = "" if noticed or connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
-        return f"{whole}{well_but if but else _well(shown, noticed=noticed)}."
+        # Above the verdict stands which device delivers packets twice.
+        other = " else" if capture.info.delivered_twice else ""
+        return f"{whole}{well_but if but else _well(shown, other, noticed=noticed)}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{out or _paced(shown)}."
@@ -155,12 +157,12 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     return f"{whole}{ended}{limits}{out}."
 
 
-def _well(shown: list[Group], *, noticed: bool) -> str:
+def _well(shown: list[Group], other: str = "", *, noticed: bool) -> str:
     """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
     if noticed:
         return "; the flows shown need no mending"
     waited = any(nature(group.flow) is LITTLE and let_wait_ns(group.flow) for group in shown)
-    return f"; nothing {'on the path' if waited else 'here'} needs mending"
+    return f"; nothing{other} {'on the path' if waited else 'here'} needs mending"
 
 
 def _is_another_noticed(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> bool:
