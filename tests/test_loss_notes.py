@@ -1,6 +1,7 @@
 """Losses, copies and probes that an entry says though another limit leads."""
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -172,3 +173,14 @@ def test_one_overtaken_burst_is_no_habit_of_a_path(monkeypatch, repairs, told):
     )
     flow = SimpleNamespace(stream=0, sender=sender, receiver=receiver, is_from_client=False, capture=capture)
     assert bool(again.advice(flow)) == told
+
+
+@pytest.mark.parametrize(
+    ("again", "said"), [(0, "nothing here needs mending"), (4, "nothing else here needs mending")]
+)
+def test_packets_that_come_twice_are_something_to_mend(monkeypatch, again, said):
+    """What to do about them stands above the verdict."""
+    client, other = (f"+.02 {way} P. 1:101(100) ack 1 win 502\n" for way in "><")
+    capture = analyzed(f"{client}{other.replace('ack 1', 'ack 101')}+.02 > . 101:101(0) ack 101 win 502")
+    monkeypatch.setattr(capture._contents, "info", replace(capture.info, delivered_twice=again))
+    assert said in headline.summary(capture, ranking.groups(capture))

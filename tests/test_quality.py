@@ -299,7 +299,6 @@ def test_copies_that_the_receiver_reports_are_of_the_network(hops, reported, del
     if device is not None:
         assert f"4 packets reached {SERVER.host} again" in said["delivered-twice"]
         assert device in said["delivered-twice"]
-        assert "nothing else here needs mending" in report.text(capture)
 
 
 @pytest.mark.parametrize(("hops", "server_ttl", "on_router"), [(1, 64, True), (0, 64, False), (1, 50, False)])
