@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+from collections import Counter
 from dataclasses import replace
 
 import dpkt
@@ -20,6 +21,8 @@ import bdpcap
 from bdpcap import report
 from bdpcap.explain import trust
 from bdpcap.explain.trust import caveats, doubts
+from bdpcap.read.scale import choose
+from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.report import headline, ranking
 from bdpcap.report.page import html
 from bdpcap.words import units
@@ -859,3 +862,32 @@ def test_the_place_of_a_capture_is_that_of_the_connections_that_show_one(connect
         packet for number, how in enumerate(connections) for packet in placed(*how[:2], number, *how[2:])
     ]
     assert trust.line(analyse(packets, tmp_path)).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "shift"),
+    [
+        ([8, 8, 8], 8),
+        # Two may be of one program, which sets its buffer.
+        ([8, 8], 6),
+        ([8, 8, 8, 7], 6),
+        # The packets allow at most 9.
+        ([10, 10, 10], 6),
+    ],
+)
+def test_the_one_scale_of_a_host_outranks_a_flight_that_seems_to_fill_a_window(elsewhere, shift):
+    """A system has one scale (tcp_select_initial_window() of Linux), but where a program sets its own buffer."""
+    direction = {
+        "scale_min": 6,
+        "scale_max": 9,
+        "scale_reached": 1,
+        "window_scale_source": UNKNOWN,
+        "window_scale": 0,
+        "stream": 5,
+        "first_frame": 1,
+        "direction": 0,
+        "sender": "198.51.100.2:443",
+        "receiver": "192.0.2.1:40000",
+    }
+    (found,) = choose([direction], {"192.0.2.1": Counter(elsewhere)})
+    assert found.shift == shift
