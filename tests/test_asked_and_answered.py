@@ -13,7 +13,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import natures, remedy
+from bdpcap.diagnosis import natures, pauses, remedy
 from bdpcap.diagnosis.kinds import app
 from bdpcap.report import headline, ranking, screen, verdict
 
@@ -531,3 +531,19 @@ def test_a_server_that_goes_on_after_an_answer_let_nobody_wait(begins, asked):
     flow = analyzed(monitored).flow(0, str(SERVER))
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert (app._waiting(flow, own, "idle") == "response time") == asked
+
+
+@pytest.mark.parametrize(("own_ns", "said"), [(400, "3 flights held all that it had, and "), (600, "")])
+def test_short_pauses_leave_the_flights_of_a_program_to_be_named(own_ns, said):
+    # Of 1,200 ns under the application, four flights took 300 each; and one was sent at times of another kind.
+    rounds = pd.DataFrame(
+        {
+            "start_ns": range(0, 1200, 300),
+            "end_ns": range(300, 1500, 300),
+            "in_flight_max_bytes": 900,
+            "rule": ["app-idle", "app-idle", "app-conversation", "app-own-time"],
+            "limit": "app",
+        }
+    )
+    found = pauses.Pauses(count=1, own=1, own_ns=own_ns, after_peer=0, cause=None)
+    assert app._drained(SimpleNamespace(rtts=rounds), found) == said

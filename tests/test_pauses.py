@@ -66,7 +66,12 @@ def screen(of_peer, piece=100):
     ("of_peer", "piece", "headline", "reason"),
     [
         # 11 pauses of 200 ms; the round trips between them, with data in flight, are none.
-        (False, 100, "The sending program wrote small pieces", "it paused 11 times, 2.2 s in all"),
+        (
+            False,
+            100,
+            "The sending program wrote small pieces",
+            "11 flights held all that it had, and it paused 11 times, 2.2 s in all",
+        ),
         (False, 1460, "The sending program had nothing to send", "it paused 11 times, 2.2 s in all"),
         *(
             (

@@ -28,6 +28,8 @@ __all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
 
 ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
+FEWEST: Final = 3
+"""Fewest flights that show how a program writes: one or two may be a greeting."""
 _DRAINED: Final = ("app-idle", "app-conversation")
 """Rules by which nothing was sent after a flight until it was acknowledged."""
 HABITS: Final = {
@@ -60,7 +62,16 @@ def _pauses(flow: Flow, own: pd.DataFrame) -> str:
         return ""
     paused = f"for {lasting}" if found.own == 1 else f"{units.count(found.own)} times, {lasting} in all"
     unseen = ", or flights of it were lost before the capture" if may_be_losses(flow) else ""
-    return f"it paused {paused}{unseen}"
+    return f"{_drained(flow, found)}it paused {paused}{unseen}"
+
+
+def _drained(flow: Flow, found: pauses.Pauses) -> str:
+    """Return the flights that held all that a program had, where pauses are less than half of its time; else empty."""
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    if 2 * found.own_ns >= (own["end_ns"] - own["start_ns"]).sum():
+        return ""
+    flights = int(((own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)).sum())
+    return f"{units.number(flights, 'flight')} held all that it had, and " if flights >= FEWEST else ""
 
 
 def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
