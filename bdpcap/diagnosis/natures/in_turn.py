@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.requests import named
-from bdpcap.diagnosis.natures.short import initial_window_bytes
+from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
 from bdpcap.explain.findings import requests
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["NATURE"]
 
 _LONG_NS: Final = 500_000_000
-"""Shortest wait that may be for news or for a timer of the other end, less its work; a choice: few timers are shorter."""
+"""Shortest of many waits that may be for a timer of the other end, less its work; a choice: few timers are shorter."""
+_MANY: Final = 10
+"""Fewest such waits that show a timer; a choice."""
 _AT_ONCE: Final = 0.1
 """Share of the server's usual long time below which the client's is no time of a program that decides: a choice."""
 
@@ -54,7 +56,9 @@ def _are_short(flow: Flow) -> bool:
 
 def _waits_for_server(flow: Flow, shares: Shares) -> bool:
     """Return whether most of the time passed in waits for the server, after which the client usually followed at once."""
-    long = flow._requests[flow._requests["server_ns"] >= _LONG_NS]
+    waited_ns = flow._requests["server_ns"]
+    # An answer may take half a second; ten that do are a timer's.
+    long = flow._requests[waited_ns >= (_LONG_NS if (waited_ns >= _LONG_NS).sum() >= _MANY else NOTICED_NS)]
     if 2 * long["server_ns"].sum() < shares.lasting_ns:
         return False
     # Nothing may follow the last answer.

@@ -330,11 +330,15 @@ def _is_seen(flow: Flow) -> bool:
 
 
 def _is_unmeasured(flow: Flow) -> bool:
-    """Return whether a flow is undecided for a round trip that nothing measured, though the capture shows its data."""
+    """Return whether a flow is undecided for round trips that nothing measured, though the capture shows its data.
+
+    A capture with data alone lacks all acknowledgments without.
+    """
     if flow.summary["limit"] != "unknown":
         return False
     rules = flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"]
-    return bool(2 * (rules == "unmeasured").sum() > len(rules))
+    unmeasured = ("unmeasured", "silent") if flow._counts["data_alone"] else ("unmeasured",)
+    return bool(2 * rules.isin(unmeasured).sum() > len(rules))
 
 
 def _only_needless(flow: Flow) -> bool:
