@@ -253,7 +253,8 @@ impl Copies {
                 seen.fingerprint.differs_in_ttl(packet.fingerprint) && apart_ns < Self::ROUTED_NS;
             routed |= other_side;
             let same_side = !other_side && apart_ns < max_apart_ns;
-            if same_side && apart_ns < Self::SAME_IDENTIFICATION_NS {
+            // What is only taken for a copy is none to measure others by.
+            if same_side && identified && apart_ns < Self::SAME_IDENTIFICATION_NS {
                 self.apart_us = self.apart_us.max((apart_ns / 1000) as u32);
             }
             copy |= other_side || same_side;
