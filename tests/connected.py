@@ -1,4 +1,4 @@
-"""Dialogues whose connections open, fail or end in a known way, and what is said of them."""
+"""Dialogues whose connections open, fail or end in a known way, and the sentences on them."""
 
 from __future__ import annotations
 

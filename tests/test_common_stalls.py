@@ -47,7 +47,7 @@ def talks(number):
 
 
 def test_idle_connections_of_a_capture_without_empty_packets_are_no_stall():
-    """A filter on data took the acknowledgments: what was sent last waits for the next request."""
+    """A filter on data took the acknowledgments: the last data seem to wait for the next request."""
     packets = [packet for number in (1, 2, 3) for packet in talks(number)]
     whole, data = (
         bdpcap.analyze(io.BytesIO(pcap(sorted(some, key=lambda one: one.time_ns))))

@@ -1,4 +1,4 @@
-"""Losses, copies and probes that an entry says though another limit leads."""
+"""Losses, copies and probes that an entry names though another limit leads."""
 
 import io
 from dataclasses import replace

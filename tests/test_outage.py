@@ -16,6 +16,11 @@ from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.natures import outage, short
 from bdpcap.report import connections, headline, ranking, screen, verdict
 
+NEVER_ANSWERED = "".join(
+    f"+{wait} > P. 1:101(100) ack 1 win 502\n" for wait in (0.001, 0.2, 0.6, 1.2, 2.4, 4.8)
+)
+"""A request and five repeats, each after a longer wait."""
+
 
 def opened(dialogue):
     return analysed(HANDSHAKE + dialogue)
@@ -448,14 +453,7 @@ def test_a_server_that_asks_again_for_a_confirmed_handshake_got_the_syn_alone(ag
         f"+{2**n} < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>\n+0 > . 1:1(0) ack 1 win 502\n"
         for n in range(again)
     )
-    capture = opened(f"""{answers}
-    +.001 > P. 1:101(100) ack 1 win 502
-    +.200 > P. 1:101(100) ack 1 win 502
-    +.600 > P. 1:101(100) ack 1 win 502
-    +1.20 > P. 1:101(100) ack 1 win 502
-    +2.40 > P. 1:101(100) ack 1 win 502
-    +4.80 > P. 1:101(100) ack 1 win 502
-    """)
+    capture = opened(f"{answers}{NEVER_ANSWERED}")
     flow = capture.flow(0)
     assert natures.nature(flow) is natures.OUTAGE
     assert ("sent its SYN-ACK again, 2 times" in flow.verdict) == bool(again)
@@ -509,14 +507,7 @@ def test_an_outage_on_one_machine_has_no_path():
     ],
 )
 def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(beside, said):
-    lost = scenario(f"""{HANDSHAKE}
-    +.001 > P. 1:101(100) ack 1 win 502
-    +.200 > P. 1:101(100) ack 1 win 502
-    +.600 > P. 1:101(100) ack 1 win 502
-    +1.20 > P. 1:101(100) ack 1 win 502
-    +2.40 > P. 1:101(100) ack 1 win 502
-    +4.80 > P. 1:101(100) ack 1 win 502
-    """)
+    lost = scenario(f"{HANDSHAKE}{NEVER_ANSWERED}")
     # The other connection is opened and ends within that time, or its data are acknowledged then.
     others = {
         "opened": f"1{HANDSHAKE.strip().removeprefix('0')}\n+0 > R. 1:1(0) ack 1 win 0",

@@ -140,7 +140,7 @@ def test_a_port_that_accepts_later_had_not_started():
 )
 @pytest.mark.parametrize("ports", [(80,), (80, 81)])
 def test_a_port_that_accepted_the_client_before_it_refused_stopped(accepted_s, client, said, ports):
-    """A reset says that nothing listens (RFC 9293 section 3.10.7.1), a SYN-ACK that something does."""
+    """A reset shows that nothing listens (RFC 9293 section 3.10.7.1), a SYN-ACK that something does."""
     packets = scenario("0 > S 0:0(0) win 64240", client=Address("192.0.2.8", 9))
     # The second port stops later than the first one refuses.
     for number, port in enumerate(ports):

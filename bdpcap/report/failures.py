@@ -35,7 +35,6 @@ __all__ = [
     "next_to",
 ]
 
-
 TIMER_ERROR_NS: Final = 50_000_000
 """Most by which a timer of a second misses it: Linux rounds it up by 32 ms at most (``timer.c``, 250 ticks a second)."""
 
@@ -143,6 +142,7 @@ def _table(
     # On one machine, a capture at both ends shows no part of the path between them.
     apart = client != server
     at_client, at_server = at_client | np.isin(client, own) & apart, at_server | np.isin(server, own) & apart
+    only_opened = _only_opened(life, both)[rows]
     numbers = {
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],
@@ -164,8 +164,8 @@ def _table(
         "reset": life["ended"][rows] == "rst",
         "deaf": _is_deaf(life, both)[rows],
         "had_closed": ((life["closed_by"] != NULL) & (life["closed_by"] != life["unanswered_fins_by"]))[rows],
-        "only_opened": _only_opened(life, both)[rows],
-        "confirmed_in_vain": (_only_opened(life, both) & (confirmed_in_vain(life) > 0))[rows],
+        "only_opened": only_opened,
+        "confirmed_in_vain": only_opened & (confirmed_in_vain(life)[rows] > 0),
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "crafted": is_crafted(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],

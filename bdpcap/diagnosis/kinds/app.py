@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
 
-
 ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
 FEWEST: Final = 3
@@ -70,8 +69,13 @@ def _drained(flow: Flow, found: pauses.Pauses) -> str:
     own = flow.rtts[flow.rtts["limit"] == "app"]
     if 2 * found.own_ns >= (own["end_ns"] - own["start_ns"]).sum():
         return ""
-    flights = int(((own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)).sum())
+    flights = len(_whole_flights(own))
     return f"{units.number(flights, 'flight')} held all that it had, and " if flights >= FEWEST else ""
+
+
+def _whole_flights(own: pd.DataFrame) -> pd.DataFrame:
+    """Return the rounds of flights after which nothing was sent until they were acknowledged."""
+    return own[(own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)]
 
 
 def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
@@ -169,10 +173,10 @@ def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:
 
 
 def _flights(flow: Flow, own: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds of a flight that was acknowledged before its program went on."""
-    lasting_ns, rtt_ns = own["end_ns"] - own["start_ns"], flow.summary["rtt_min_ns"]
-    sent = (own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)
-    return own[sent & (lasting_ns <= ONE_TRIP * rtt_ns)] if pd.notna(rtt_ns) else own.iloc[:0]
+    """Return the rounds of such flights that took one round trip; none where that is unknown."""
+    whole, rtt_ns = _whole_flights(own), flow.summary["rtt_min_ns"]
+    trips_ns = 0 if pd.isna(rtt_ns) else ONE_TRIP * rtt_ns
+    return whole.loc[whole["end_ns"] - whole["start_ns"] <= trips_ns]
 
 
 def _are_flights(flow: Flow, own: pd.DataFrame) -> bool:

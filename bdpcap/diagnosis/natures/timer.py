@@ -40,10 +40,11 @@ def _is_timer(flow: Flow) -> bool:
     between = _intervals_ns(flow)
     usual = between.median()
     equal = ((between - usual).abs() <= SPREAD * usual).mean() >= EQUAL
+    if not (small and equal and usual >= NOTICED_NS):
+        return False
     # News that a server sends between them have another pace.
     found = shares(flow)
-    most = found is not None and found.bytes_share > 1 / 2
-    return bool(small and equal and usual >= NOTICED_NS and most)
+    return found is not None and found.bytes_share > 1 / 2
 
 
 def _every(flow: Flow) -> str:
