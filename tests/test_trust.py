@@ -701,17 +701,24 @@ NEAR_CLIENT, BETWEEN_BOTH, SHORT = (".02", ".0001"), (".01", ".01"), (".00004", 
 
 
 @pytest.mark.parametrize(
-    ("partial", "said"), [(True, "captured next to 192.0.2.1."), (False, "captured 1 router from 192.0.2.1.")]
+    ("client", "partial", "said"),
+    [
+        (CLIENT.host, True, "captured next to 192.0.2.1."),
+        (CLIENT.host, False, "captured 1 router from 192.0.2.1."),
+        ("2001:db8::1", False, "captured near 2001:db8::1."),
+    ],
 )
-def test_unfinished_checksums_outrank_the_hop_limit(partial, said, tmp_path):
-    # The client begins with a hop limit of 63, as its router told it to.
-    packets = scenario("""
+def test_unfinished_checksums_outrank_the_hop_limit(client, partial, said, tmp_path):
+    # The client begins with a hop limit of 63: its router may have told it to, in IPv6.
+    dialogue = """
     0      > S 0:0(0) win 64240 ttl 63 <mss 1460>
     +.02   < S. 0:0(0) ack 1 win 65535 ttl 50 <mss 1460>
     +.0001 > . 1:1(0) ack 1 win 502 ttl 63
     +.001  > P. 1:101(100) ack 1 win 502 ttl 63
     +.02   < . 1:1(0) ack 101 win 500 ttl 50
-    """)
+    """
+    server = Address("2001:db8::2", 80) if ":" in client else SERVER
+    packets = scenario(dialogue, client=Address(client, CLIENT.port), server=server)
     own = captured_at(packets, CLIENT.port) if partial else packets
     assert trust.line(analyse(own, tmp_path)).endswith(said)
 

@@ -26,6 +26,7 @@ HOSTS: Final = 3
 """Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
 
 _NEXT_TO: Final = "next to"
+_NEAR: Final = "near"
 _BETWEEN: Final = "between the ends"
 _ROUTER: Final = "on both sides of a router between the ends"
 _BOTH_ENDS: Final = ", the host of both ends"
@@ -212,8 +213,8 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it.
 
-    Unfinished checksums of its packets alone outrank their TTL. A router may have told the host to begin with a lower one
-    (RFC 4861 section 4.2).
+    Unfinished checksums of its packets alone outrank their TTL. In IPv6, a router tells hosts with which hop limit to
+    begin (RFC 4861 section 4.2). A telephone that shares its access asks for one less.
     """
     columns = capture._contents.streams.directions("ttl", "partial_checksum")
     unfinished = columns["partial_checksum"] > 0
@@ -223,6 +224,8 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     names = map(host, capture._contents.streams.endpoints(ends))
     passed = [hops.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
+    if routers == 1 and ":" in name:
+        return _NEAR
     return f"{units.number(routers, 'router')} from" if routers else _NEXT_TO
 
 
