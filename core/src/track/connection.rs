@@ -395,6 +395,8 @@ impl Connection {
             tsval,
             tsecr: tsecr.filter(|_| flags.has(Flags::ACK) && !flags.has(Flags::RST)),
             pure_ack: segment.payload_bytes == 0 && !control && !tap.is_probe_sequence(sequence),
+            reply: segment.payload_bytes > 1
+                || segment.payload_bytes == 1 && !tap.is_probe_sequence(sequence),
             copy,
         }
     }

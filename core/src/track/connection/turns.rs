@@ -90,6 +90,10 @@ impl Turns {
     /// received the acknowledgment is not known more exactly.
     const ACK_RESPONSE_NS: i64 = 3_000_000;
 
+    /// One of so many parts of the way to the sender is jitter on a long way; a choice: TCP's first guess is a half (RFC
+    /// 6298 section 2.2), but a pause is to be seen.
+    const SCATTER: i64 = 8;
+
     /// Such a time at the sender. TCP sends waiting data as soon as the acknowledgment arrives; a busy host may take a
     /// tick of its clock.
     const ACK_RESPONSE_AT_SENDER_NS: i64 = 1_000_000;
@@ -191,8 +195,9 @@ impl Turns {
                 let sender_rtt_ns = way_ns.unwrap_or_default();
                 // Jitter on the way to the sender counts as long as the way, within these bounds.
                 let scatter_ns = way_ns.unwrap_or(Self::ACK_RESPONSE_NS);
-                let response_ns = sender_rtt_ns
-                    + scatter_ns.clamp(Self::ACK_RESPONSE_AT_SENDER_NS, Self::ACK_RESPONSE_NS);
+                let most_ns = Self::ACK_RESPONSE_NS.max(sender_rtt_ns / Self::SCATTER);
+                let response_ns =
+                    sender_rtt_ns + scatter_ns.clamp(Self::ACK_RESPONSE_AT_SENDER_NS, most_ns);
                 let is_response = |ack_ns: i64| at.time_ns - ack_ns <= response_ns;
                 let last_ns = turn.end_ns.max(turn.retransmitted_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
@@ -378,6 +383,8 @@ mod tests {
             (Some(MS / 10), 3 * MS / 2, 1), // at the sender, and longer than a round trip
             (Some(2 * MS), 7 * MS / 2, 0),
             (Some(2 * MS), 9 * MS / 2, 1), // the way, and as much again
+            (Some(400 * MS), 445 * MS, 0), // a long way scatters more
+            (Some(400 * MS), 455 * MS, 1),
             (None, 5 * MS / 2, 0),
             (None, 7 * MS / 2, 1),
         ] {

@@ -21,7 +21,7 @@ impl Flow {
         let special = Flags::SYN | Flags::FIN | Flags::RST | Flags::ECE;
         let repeated = self.repeated_acks.acknowledgment == Some(segment.acknowledgment)
             && self.advertised.field == Some(segment.window)
-            && segment.payload_bytes > 0
+            && observed.reply
             && segment.flags.0 & special == 0
             && segment.options.sack_blocks == 0
             && at.time_ns >= self.repeated_acks.last_ns
@@ -88,7 +88,7 @@ impl Flow {
     fn acknowledge_repeated(&mut self, observed: &ObservedSegment<'_>) {
         let ObservedSegment { segment, at, .. } = *observed;
         self.advance_to(at, None);
-        if segment.payload_bytes > 0 {
+        if observed.reply {
             let received_ns = at.time_ns.saturating_add(self.tap_to_sender.delay_ns());
             let rounds = self.rounds.get();
             rounds.count(|row| row.acks_with_payload += 1);
@@ -189,7 +189,7 @@ impl Flow {
             scaled: !syn,
             blocks: self.sack_blocks(segment, ack),
             ece: self.ece_echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
-            reply: segment.payload_bytes > 0,
+            reply: observed.reply,
             captured: Captured::default(),
         }
     }

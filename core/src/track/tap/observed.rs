@@ -22,6 +22,8 @@ pub struct ObservedSegment<'a> {
     pub tsecr: Option<u32>,
     /// Does it carry neither payload nor SYN, FIN or RST, and is it no keep-alive?
     pub pure_ack: bool,
+    /// Does it carry payload, and is it no keep-alive, which may carry one byte of garbage (RFC 9293 section 3.8.4)?
+    pub reply: bool,
     /// Does the capture already hold a copy of it?
     pub copy: bool,
 }
