@@ -89,14 +89,32 @@ def owing(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answers(flow: Flow, own: pd.DataFrame) -> str:
-    owed, found = owing(own), waits(flow, own)
-    took_ns = answering_ns(flow, owed)
-    if found is not None and not flow.is_from_client and found.own_ns >= max(took_ns, 1):
-        whole_ns, number = served_ns(flow, own), units.number(len(flow._requests), "request")
-        if whole_ns:
-            return f"it took {units.duration(whole_ns)} in all to answer {number}"
+    took_ns, requests_named = _answering(flow, own)
+    if requests_named:
+        return f"it took {units.duration(took_ns)} in all to answer {units.number(requests_named, 'request')}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
-    return f"{units.number(len(owed), 'request')}{lasting}"
+    return f"{units.number(len(owing(own)), 'request')}{lasting}"
+
+
+def _answering(flow: Flow, own: pd.DataFrame) -> tuple[int, int]:
+    """Return the time that a server took to answer in some rounds, and its requests; 0 where only rounds show them."""
+    found, took_ns = waits(flow, own), answering_ns(flow, owing(own))
+    if found is not None and not flow.is_from_client and found.own_ns >= max(took_ns, 1):
+        whole_ns = served_ns(flow, own)
+        if whole_ns:
+            return whole_ns, len(flow._requests)
+    return took_ns, 0
+
+
+def _is_slow(flow: Flow, own: pd.DataFrame) -> bool:
+    """Return whether a server's answers took most of the time that its program held the flow, and more than the path.
+
+    Where round trips are not measured again and again, they may take twice as long as the least.
+    """
+    took_ns, _ = _answering(flow, own)
+    owed, trip = owing(own), trip_ns(flow)
+    beyond = trip is None or took_ns > len(owed) * trip
+    return bool(beyond and 2 * took_ns >= flow.summary["app_share"] * flow.summary["active_ns"])
 
 
 def _sent_on(flow: Flow, _: pd.DataFrame) -> str:
@@ -205,11 +223,18 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
             return "events"
         if told is None and _signals(flow):
             return "events"
-        owed = owing(own)
-        waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
-        slow = 2 * answering_ns(flow, owed) >= waited_ns or trip_ns(flow) is None
-        return detail if slow or flow.exchanges.empty else "round trips"
+        return _slow(flow, own)
     return _waiting(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+
+
+def _slow(flow: Flow, own: pd.DataFrame) -> str:
+    """Return the detail of a server that owed answers for most of its program's time."""
+    if _is_slow(flow, own) or flow.exchanges.empty or trip_ns(flow) is None:
+        return "response time"
+    owed = owing(own)
+    waited_ns = int((owed["end_ns"] - owed["start_ns"]).sum())
+    quick = 2 * answering_ns(flow, owed) < waited_ns
+    return "round trips" if quick else _waiting(flow, own, "idle")
 
 
 def _signals(flow: Flow) -> bool:
@@ -240,7 +265,7 @@ def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:
         return caused or detail
     # A server's wait for the next request is nobody's loss: its own answers are what held the active time.
     # Most of it may lie within an answer, at the pace of a server that has news.
-    if 2 * found.own_ns >= held_ns:
+    if 2 * found.own_ns >= held_ns and _is_slow(flow, own):
         return "response time" if 2 * began_ns(flow, own) >= found.own_ns else detail
     return detail if caused == "peer's data" else caused or detail
 

@@ -101,7 +101,7 @@ def _goes_on(flow: Flow, shares: Shares) -> bool:
     """Return whether most of a usual answer's time lies within it, and neither path nor acknowledgments explain that."""
     typical = shares.typical
     explained = shares.relayed or requests.held_sides(shares) or sent_again(flow)
-    return not explained and typical.server_ns > typical.network_ns and _answers_soon(flow, shares)
+    return not explained and typical.server_ns > typical.network_ns and _usually_soon(flow, shares)
 
 
 def _typical(flow: Flow, shares: Shares) -> str:
@@ -141,7 +141,14 @@ def _by_server(flow: Flow, shares: Shares) -> str:
 
 
 def _answers_soon(flow: Flow, shares: Shares) -> bool:
-    """Return whether most of the server's time lies within its answers."""
+    """Return whether most of the server's time lies within its answers, usually and in all."""
+    each = followed(flow, flow._requests)
+    waited_ns = (each["response_start_ns"] - each["request_end_ns"]).sum()
+    return _usually_soon(flow, shares) and 2 * waited_ns < each["server_ns"].sum()
+
+
+def _usually_soon(flow: Flow, shares: Shares) -> bool:
+    """Return whether most of the server's time in a usual exchange lies within its answer."""
     return 2 * _began_ns(flow) < shares.typical.server_ns
 
 
@@ -171,11 +178,11 @@ def _sum(flow: Flow, shares: Shares) -> str:
         else "the server's answers",
     }
     beside = f", {who[second]} {units.share(next_part)}" if next_part >= SECOND else ""
+    # What a server sends unasked may be no answer.
+    slow = "" if side == "server" or shares.news else _slow_answer(flow)
     times = "once" if shares.news == 1 else f"{units.count(shares.news)} times"
-    news = f" The server also sent unasked, {times}." if side == "server" and shares.news else ""
-    return (
-        f" {who[side][0].upper()}{who[side][1:]} took {units.share(part)} of their time{wait}{beside}.{news}"
-    )
+    news = f" The server also sent unasked, {times}." if side != "network" and shares.news else ""
+    return f" {who[side][0].upper()}{who[side][1:]} took {units.share(part)} of their time{wait}{beside}.{news}{slow}"
 
 
 def _slow_answer(flow: Flow) -> str:
@@ -239,7 +246,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     # Where packets were lost, their repair is the network's time, and the server's own remains.
     if (side != "server" or _is_held(flow)) and (path := again.advice(flow)):
         return path
-    if said := _nothing_to_mend(client, server, side, shares):
+    if said := _nothing_to_mend(flow, (client, server), side, shares):
         return "", said
     if side == "server" and (others := _of_others(flow, shares, server)):
         return others
@@ -275,14 +282,18 @@ def nobody_waited(flow: Flow, server: str) -> str:
     return "" if noticed else f"Nothing to mend at this end: no answer of {server} took longer than a second."
 
 
-def _nothing_to_mend(client: str, server: str, side: str, shares: Shares) -> str:
-    """Return the advice where nothing is to be mended; empty elsewhere."""
+def _nothing_to_mend(flow: Flow, ends: tuple[str, str], side: str, shares: Shares) -> str:
+    """Return the advice where nothing is to be mended between client and server; empty elsewhere."""
+    client, server = ends
     if client == server:
         return "Nothing to mend on a path: both programs run on one host, and they decide."
     if requests.are_messages(shares):
         return requests.EVENTS
     if side == "client" and shares.parts["client"] >= MOST:
-        return f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user."
+        quick = "" if _slow_answer(flow) and not shares.news else f" or at {server}"
+        return (
+            f"Nothing to mend on the path{quick}: the time passes at {client}, with its program or its user."
+        )
     if side == "client":
         own, other = (units.share(shares.parts[end]) for end in ("client", "server"))
         return (

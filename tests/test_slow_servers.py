@@ -1,0 +1,86 @@
+"""What a server is charged with: waits that it alone can have made, and that explain the time."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from connected import analyzed
+from dialogues import asked
+from scenario import HANDSHAKE, SERVER
+
+from bdpcap.diagnosis import natures
+from bdpcap.diagnosis.kinds import app
+from bdpcap.diagnosis.natures import requests
+from bdpcap.report import screen
+
+SECOND_NS = 1_000_000_000
+
+
+@pytest.mark.parametrize("keep_alive", ["1(0)", "2(1)"], ids=["empty", "a byte"])
+def test_a_keep_alive_is_no_turn_in_a_wait_for_an_answer(keep_alive):
+    """Probes go on below SND.NXT, with a byte of garbage or without (RFC 9293 section 3.8.4)."""
+    first, length = (100, keep_alive.partition("(")[2])
+    probe = f"> . {first}:{first + int(length[0])}({length} ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 512"
+    large = "".join(
+        f"+.0001 < . {1 + 1000 * n}:{1001 + 1000 * n}(1000) ack 101 win 512\n+.0001 > . 101:101(0) ack "
+        f"{1001 + 1000 * n} win 502\n"
+        for n in range(30)
+    )
+    dialogue = (
+        f"{HANDSHAKE}+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 512\n+45 {probe}\n+45 {probe}\n+20 "
+        f"< . 1:1(0) ack 101 win 512\n{large}"
+    )
+    flow = analyzed(dialogue).flow(0, str(SERVER))
+    assert flow.summary["active_ns"] > 110 * SECOND_NS
+    assert any("in all to answer 1 request" in words for words in screen.sentences(flow))
+
+
+@pytest.mark.parametrize(("slow_s", "named"), [(2.0, True), (0.005, False)])
+def test_a_slow_answer_is_named_beside_the_pauses_of_the_client(slow_s, named):
+    waits = [0.005] * 6 + [slow_s] + [0.005] * 6
+    # A client that asked at equal intervals would have a timer.
+    pauses = itertools.cycle(["+1.3 >", "+7 >", "+2.1 >", "+4.4 >", "+0.9 >"])
+    dialogue = re.sub(r"\+3 >", lambda _: next(pauses), asked(waits, think="+3"))
+    flow = analyzed(HANDSHAKE + dialogue).flow(0)
+    assert natures.nature(flow) is natures.REQUESTS
+    (said,) = screen.sentences(flow)
+    assert "Pauses of the client took" in said
+    assert ("The longest answer began after 2.02 s." in said) == named
+    assert flow.remedy.words.startswith(
+        "Nothing to mend on the path: the time passes at 192.0.2.1"
+        if named
+        else f"Nothing to mend on the path or at {SERVER.host}: the time passes at 192.0.2.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "trip_ms", "slow"),
+    [
+        (600, 20, True),
+        (400, 20, False),  # less than half of the program's second
+        (600, 300, False),  # two waits of 300 ms are a round trip of a path with a queue each
+        (600, None, True),
+    ],
+)
+def test_a_slow_server_takes_most_of_the_time_and_longer_than_the_path(took_ms, trip_ms, slow, monkeypatch):
+    trip_ns = None if trip_ms is None else trip_ms * 1_000_000
+    monkeypatch.setattr(app, "_answering", lambda _flow, _own: (took_ms * 1_000_000, 2))
+    monkeypatch.setattr(app, "trip_ns", lambda _flow: trip_ns)
+    own = pd.DataFrame({"detail": ["response time"] * 2})
+    flow = SimpleNamespace(summary={"app_share": 1.0, "active_ns": SECOND_NS})
+    assert app._is_slow(flow, own) == slow
+
+
+@pytest.mark.parametrize(("longest_s", "soon"), [(0.01, True), (100, False)])
+def test_answers_that_usually_begin_soon_explain_no_long_wait(longest_s, soon):
+    """Nine answers begin after 10 ms and go on for 2 s; the tenth begins after another time."""
+    begun_ns = [SECOND_NS // 100] * 9 + [round(longest_s * SECOND_NS)]
+    each = pd.DataFrame({"request_end_ns": 0, "response_start_ns": begun_ns})
+    each = each.assign(server_ns=each["response_start_ns"] + 2 * SECOND_NS, client_ns=0)
+    flow = SimpleNamespace(_requests=each, is_from_client=True, summary={"vantage": "sender"})
+    shares = SimpleNamespace(typical=SimpleNamespace(server_ns=2 * SECOND_NS))
+    assert requests._answers_soon(flow, shares) == soon
