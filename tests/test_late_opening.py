@@ -65,6 +65,15 @@ FAR_OFF = """
 """
 
 
+# The handshake takes a second, and later data hardly less.
+SLOW_PATH = """
+    +1.05 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.9   < .  1:1(0) ack 101 win 500
+"""
+
+
 @pytest.mark.parametrize(
     ("dialogue", "opened"),
     [
@@ -76,6 +85,7 @@ FAR_OFF = """
         (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", "1.5 s (1 SYN)"),
         # A round trip of that length is the path's.
         (f"100 {TRY}{OPENS.replace('+.020', '+1.5')}", None),
+        (f"100 {TRY}\n{SLOW_PATH}", None),
         # So is it where each SYN was answered, after a time in which its timer had run out.
         (f"100 {TRY}\n{FAR_OFF}", None),
         # The client wrote late, and the capture lacks its answer to the SYN-ACK.

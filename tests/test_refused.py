@@ -39,13 +39,21 @@ def test_a_reset_over_fewer_routers_is_no_servers(ttl, by_other):
     assert ("was reset without an answer." in line) != by_other
 
 
-@pytest.mark.parametrize(("after_s", "soon"), [(0.1, True), (6, False)])
-def test_a_reset_soon_after_the_opening_is_of_no_idle_connection(after_s, soon):
+@pytest.mark.parametrize(
+    ("after_s", "server", "soon"),
+    [(0.1, SERVER.host, True), (6, SERVER.host, False), (0.1, "127.0.0.1", False)],  # no proxy is on loopback
+)
+def test_a_reset_soon_after_the_opening_is_of_no_idle_connection(after_s, server, soon):
     asked = f"+{after_s} > P. 1:518(517) ack 1 win 502\n+.15 < R. 1:1(0) ack 518 win 0"
-    (line,) = connections.sentences(analyzed(f"{HANDSHAKE}{asked}"))
+    ends = {
+        "client": Address(server if server[:3] == "127" else CLIENT.host, 40_000),
+        "server": Address(server, 80),
+    }
+    (line,) = connections.sentences(analyzed(f"{HANDSHAKE}{asked}", **ends))
     assert "was reset without an answer." in line
     assert ("reset it so soon after the opening" in line) == soon
-    assert ("Either may forget an idle connection" in line) != soon
+    assert ("The server's own host reset it" in line) == (server == "127.0.0.1")
+    assert ("Either may forget an idle connection" in line) == (after_s == 6)
 
 
 def test_a_server_next_to_the_capture_resets_by_itself():

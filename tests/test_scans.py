@@ -49,7 +49,7 @@ def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     refused, withdrawn = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("port scan" in refused) == scan
     assert ("Start the service" in refused) != scan
-    assert withdrawn.endswith("before any data.") == scan  # the advice stands above
+    assert withdrawn.endswith("before any data. As above.") == scan
 
 
 @pytest.mark.parametrize(

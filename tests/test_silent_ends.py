@@ -157,9 +157,13 @@ SENT_AGAIN = "".join(
         (CLOSED, 64, "The FINs reached the capture next to 192.0.2.1"),
         (SENT_AGAIN, 64, "Retransmissions reached the capture next to 192.0.2.1, which answered none"),
         # The way over the two routers between the capture and the client may be broken.
-        (SENT_AGAIN, 62, "Find what broke, the path or the far end"),
+        (SENT_AGAIN, 62, "Find what drops the data, or whether the far end is gone"),
         # These left the capture next to the client, and got lost behind it, or at the server.
-        (SENT_AGAIN.replace("<", ">").replace(" ttl 55", ""), 64, "Find what broke, the path or the far end"),
+        (
+            SENT_AGAIN.replace("<", ">").replace(" ttl 55", ""),
+            64,
+            "Find what drops the data, or whether the far end is gone",
+        ),
     ],
 )
 def test_a_host_next_to_the_capture_that_answers_nothing_is_named(silent, client_ttl, advice):

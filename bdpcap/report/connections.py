@@ -42,12 +42,13 @@ def late(capture: Capture) -> list[tuple[str, int]]:
 
 def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]]:
     beside = around(capture)
-    found, given = [], set()
+    found, before = [], ""
     for kind in kinds:
         for line, words in _joined((line, advice(line, kind, beside)) for line in lines(capture)[kind]):
-            # Advice that stands above is not repeated.
-            found.append((line.sentence(kind) + ("" if words in given else f" {words}"), line.connections))
-            given.add(words)
+            found.append(
+                (f"{line.sentence(kind)} {'As above.' if words == before else words}", line.connections)
+            )
+            before = words
     return found
 
 

@@ -31,8 +31,7 @@ _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
 )
 _ADVICE: Final = {
-    "never answered": "Check the host, the route and the firewalls: a host that is up, without that service, would have "
-    "refused.",
+    "never answered": "Check the host, the route and the firewalls: the host is down, or something drops these packets.",
     "refused": "Start the service, or check the address and the port.",
     "challenged": "The server, or a NAT or balancer before it, missed its end: see why, and use other client ports.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
@@ -40,7 +39,7 @@ _ADVICE: Final = {
     "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
     TLS_UNANSWERED: "The host acknowledged the hello, and its program sent nothing: see whether that hung, or speaks "
     "another protocol on this port.",
-    "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
+    "timeout": "Find what drops the data, or whether the far end is gone: they were never acknowledged.",
     "unread": "Its program had stopped reading: see in its log why, and why it ended.",
     ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "
     "So a firewall, a filter or a proxy made them: see its rules.",
@@ -69,6 +68,9 @@ _UP: Final = (
 )
 _LOST: Final = (
     "The port answered other connections: SYNs or answers were lost, or a limit or a full queue dropped them."
+)
+_LOST_OR_LACKING: Final = (
+    "The port answered other connections: a SYN or its answer was lost, or the capture lacks it."
 )
 _LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
@@ -229,16 +231,15 @@ _ANSWERED_AGAIN: Final = (
     "The answer came as late as a second one does, a second and a round trip: the first was probably lost."
 )
 _ANSWERED_LATE: Final = (
-    "The answers came late: the server or the way there was slow, or a first answer was lost. "
-    "A proxy or NAT may have opened its own connection first."
+    "The answers came late: the server, the way there, or a proxy or NAT before it was slow."
 )
 _SILENT: Final = (
     "The SYNs reached the capture next to the server, and it did not answer. "
     "Nothing listened there yet, or its queue of new connections was full (its backlog)."
 )
 _ANSWERS_LOST: Final = (
-    "The server answered more than once: its answers were lost on the way to the client, "
-    "or the client's on the way back."
+    "The server answered again before the client's confirmation came: a packet was lost, or the way takes longer than "
+    "the timer."
 )
 _QUEUE_OR_LOST: Final = (
     "The port opened other connections {}: SYNs or answers were lost, "
@@ -248,9 +249,7 @@ _ROUTE_WORKS: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "nothing listened there yet, or a filter dropped the SYNs."
 )
-_ONE_LOST: Final = (
-    "A SYN or its answer was lost, or came later than the timer of the SYN allows; another one came through."
-)
+_ONE_LOST: Final = "A SYN or its answer was lost, or came later than the timer of the SYN allows."
 _LOST_OR_DROPPED: Final = "SYNs or their answers were lost, or a filter dropped them."
 _LOST_OR_EARLY: Final = (
     "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
@@ -333,7 +332,7 @@ def _without_answer(line: Line, around: Around) -> str:
     if without := _of_client(line, around):
         return without
     if accepted:
-        return _lost(line, around.others)
+        return _lost(line, around)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
     return _silent_host(line, around.others)
@@ -370,11 +369,11 @@ def _opened_others(line: Line, others: Talks, start_ns: int, end_ns: int) -> boo
     return line.is_one_port and others.at_once(line.servers.one, line.ports.one, start_ns, end_ns)
 
 
-def _lost(line: Line, others: Talks) -> str:
+def _lost(line: Line, around: Around) -> str:
     """Return the advice on SYNs that were never answered, to a port that accepted other connections."""
     if line.once_each:
-        return _LOST_ONCE
-    meanwhile = _opened_others(line, others, line.start_ns, line.end_ns)
+        return _LOST_OR_LACKING if around.lacks_packets else _LOST_ONCE
+    meanwhile = _opened_others(line, around.others, line.start_ns, line.end_ns)
     return _KEYED if meanwhile and line.least_syns > BY_CHANCE else _LOST
 
 
@@ -458,7 +457,8 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     if kind in (TLS_FAILED, TLS_UNANSWERED):
         return _tls(line, kind, around)
     if kind in _ENDED and line.open_ns < _LEAST_IDLE_NS and not line.by_client:
-        return _RESET_HERE if kind == "unanswered" and line.at_server else _ENDED[kind]
+        here = line.at_server or is_loopback(line.servers.one)
+        return _RESET_HERE if kind == "unanswered" and here else _ENDED[kind]
     if kind == "unclosed":
         return unclosed.advice(line)
     brief = line.longest_ns < FIRST_TIMEOUT_NS

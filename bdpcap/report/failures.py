@@ -329,15 +329,19 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     """Return which connections opened only after the timer of a SYN had run out, and after two round trips.
 
     The client sent its SYN again, the server its SYN-ACK, or the only SYN was answered late. Without a timed handshake,
-    the capture may lack the client's answer to the only SYN-ACK. Where each of several SYNs was answered, the longer of
-    two known round trips counts: the other may cover a part of the path.
+    the capture may lack the client's answer to the only SYN-ACK. Where each SYN was answered, the longer of two known
+    round trips counts: the other may cover a part of the path.
     """
     opening_ns = life["opening_ns"]
     known_ns = both["rtt_min_ns"].reshape(-1, 2)
     again = (life["syns"] > 1) | (life["syn_acks"] > 1)
     each = (life["syns"] > 1) & (life["syn_acks"] >= life["syns"])
     rtt_ns = np.where(each, known_ns.max(axis=1), _least_rtt_ns(known_ns, opening_ns))
-    timed = both["initial_rtt_ns"][::2] != NULL
+    initial_ns = both["initial_rtt_ns"].reshape(-1, 2)
+    # Where nothing was sent again, and later round trips are hardly shorter, the path is as slow.
+    later_ns = np.where(known_ns < initial_ns, known_ns, NULL).max(axis=1)
+    rtt_ns = np.where(again, rtt_ns, np.maximum(rtt_ns, later_ns))
+    timed = initial_ns[:, 0] != NULL
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
     # While both timestamp clocks stood still, no time passed.
     passed_ns = opening_ns - both["standstill_ns"][::2]
