@@ -261,7 +261,7 @@ TRANSFER = """
         ),
         (
             "\n".join(line for line in TRANSFER.splitlines() if "<" not in line[:12]),
-            "Without a single acknowledgment: 1 flow.",
+            "Without an acknowledgment of the receiver: 1 flow.",
         ),
         ("\n".join(TRANSFER.splitlines()[4:]), "Handshake not captured: 1 flow."),
     ],

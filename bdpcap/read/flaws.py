@@ -339,7 +339,7 @@ DECLARED: Final = (
         "no-acknowledgments",
         lambda seen: seen.flows.get("no-acknowledgments", 0),
         lambda seen: (
-            f"Without a single acknowledgment: {_flows(seen.flows['no-acknowledgments'])}. "
+            f"Without an acknowledgment of the receiver: {_flows(seen.flows['no-acknowledgments'])}. "
             "Only what was sent, and when, is known."
         ),
         "The flows are not judged.",
