@@ -111,7 +111,7 @@ def test_twelve_datagrams_have_a_rate(tmp_path):
 
 def test_many_udp_flows_are_cut_with_the_command_that_lists_all(tmp_path):
     capture = bdpcap.analyze(written(tmp_path / "many.pcap", udp_frames(range(1000, 1000 + DATAGRAMS))))
-    assert datagrams(capture)[-1] == "7 smaller flows not shown; `bdpcap info FILE` lists all."
+    assert datagrams(capture)[-1] == "7 more flows not shown; `bdpcap info FILE` lists all."
 
 
 def test_a_filter_that_leaves_nothing_is_named(tmp_path):

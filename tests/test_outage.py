@@ -120,18 +120,32 @@ def test_one_wait_of_many_timers_is_no_outage(timers_s, holds, monkeypatch):
     assert natures.OUTAGE.holds(SimpleNamespace(summary=summary)) == holds
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_far_end_that_answers_on_another_port_is_not_gone(beside):
+    sent = "0 > P. 1:101(100) ack 1 win 502\n" + "".join(
+        f"+{2**n} > P. 1:101(100) ack 1 win 502\n" for n in range(4)
+    )
+    other = "2 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+0 > . 1:1(0) ack 1 win 502"
+    packets = scenario(sent)
+    if beside:
+        packets += scenario(other, client=Address("192.0.2.1", 50_001))
+    packets.sort(key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "192.0.2.1:40000")
+    assert natures.nature(flow) is natures.OUTAGE
+    assert flow.remedy.words.startswith(
+        "Find what drops this connection" if beside else "Find out why nothing"
+    )
+
+
 @pytest.mark.parametrize("came", [False, True])
 def test_only_acknowledgments_within_a_wait_show_that_the_far_end_was_there(came, monkeypatch):
     for name in ("_only_answer_lost", "_only_late", "_was_held", "mostly_needless"):
         monkeypatch.setattr(outage, name, lambda _flow: False)
     monkeypatch.setattr(outage, "_came_meanwhile", lambda _flow: came)
-    summary = {"longest_stall_ns": 3_320_000_000, "timeouts": 6, "limit": "cwnd"}
+    summary = {"longest_stall_ns": 3_320_000_000, "retransmits": 6, "limit": "cwnd"}
     said = outage._losses(SimpleNamespace(summary=summary, receiver="192.0.2.9:80"))
     known = " Other acknowledgments show that 192.0.2.9 was there." if came else ""
-    assert (
-        said
-        == f"No acknowledgment of new data came for 3.32 s, with 6 retransmission timeouts in all.{known}"
-    )
+    assert said == f"No acknowledgment of new data came for 3.32 s, with 6 packets sent again in all.{known}"
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.9, False), (0.4, True)])
@@ -209,7 +223,11 @@ def test_the_path_to_a_stranger_who_exchanged_little_is_not_named(client, segmen
     )
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     said = headline._longest(capture, capture.flows, 1e9)
-    assert said == (" Of them, stream 0 was held for 2.9 s: outage." if named else "")
+    assert said == (
+        " Of them, stream 0 waited 2.9 s for an acknowledgment, and sent 3 packets again in all."
+        if named
+        else ""
+    )
 
 
 def test_losses_hold_a_flow_for_their_longest_stall_only():

@@ -46,8 +46,8 @@ def said(flow: Flow) -> str:
     again = _to_an_open_end(flow)
     if again is None:
         return ""
-    held = "others overtook them" if again.overtaken else "the path held them"
-    arrived = f", though the first copies had arrived: {held}" if again.arrived else ""
+    overtaken = ": others overtook them" if again.overtaken else ""
+    arrived = f", though the first copies had arrived{overtaken}" if again.arrived else ""
     return f"{clause(again.share, 'that both ends sent')}{arrived}."
 
 

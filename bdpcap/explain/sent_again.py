@@ -25,6 +25,8 @@ __all__ = [
 
 NOTED_SHARE: Final = 0.05
 """Share of retransmissions from which on a path is to be looked at; a choice: sound paths lose less."""
+FULL: Final = 1.15
+"""Most times that a flow's packets, were they full segments, carry its bytes where nearly all of them carry data."""
 FEWEST: Final = 3
 """Fewest packets sent again that say something about a path: one or two may be probes of a tail."""
 
@@ -71,9 +73,9 @@ def of_flow(flow: Flow) -> str:
     summary = flow.summary
     again, payload = int(summary["retransmitted_bytes"]), int(summary["payload_bytes"])
     said, packets, mss = clause(of_sent(again, payload)), int(summary["packets"]), int(summary["mss_bytes"])
-    # Packets of several segments count as one, but are retransmitted segment by segment. Most packets of a flow that
-    # carries little are acknowledgments.
-    if packets * mss / 2 > again + payload or flow._counts["largest_bytes"] > mss:
+    # Packets of several segments count as one, but are retransmitted segment by segment. Of a flow that carries little,
+    # many packets are acknowledgments.
+    if packets * mss > FULL * (again + payload) or flow._counts["largest_bytes"] > mss:
         return said
     sent = packets + int(flow._counts["lost_before_tap"])
     return f"{said} ({units.count(summary['retransmits'])} of {units.count(sent)} packets)"

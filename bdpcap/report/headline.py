@@ -301,7 +301,7 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
         and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
     ):
         return ""
-    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
+    sentence = f"{units.number(len(hidden), 'more flow')} not shown; {lister}."
     least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
     unseen = hidden[~hidden["stream"].isin({stream for stream, _ in known})]
     return f"{sentence}{_longest(capture, hidden, least_ns) or slow_answers.sentence(capture, unseen)}"
@@ -345,20 +345,20 @@ def _hold(flow: Flow, held_ns: float) -> str:
     summary, kind = flow.summary, nature(flow)
     stall_ns, trip_ns = summary["longest_stall_ns"], summary["rtt_min_ns"]
     late = pd.isna(trip_ns) or stall_ns > _TRIPS_LATE * trip_ns
+    again = int(summary["retransmits"])
+    tries = f", and sent {units.number(again, 'packet')} again in all" if again else ""
     if kind is OUTAGE:
-        return f"was held for {units.duration(min(stall_ns, held_ns))}: {kind.title}"
+        return f"waited {units.duration(min(stall_ns, held_ns))} for an acknowledgment{tries}"
     if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         # Rounds with a repair begin before the loss, and end after the repair.
         known_ns = min(stall_ns, held_ns) if kind in (LOSSES, LATE) else held_ns
         return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"
-    again = int(summary["retransmits"])
     if not flow._counts["acked_bytes"] and again:
         times = units.number(again, "time")
         alone = reached_others(flow, int(summary["start_ns"]), int(summary["end_ns"]))
         why = "see what drops this connection and not others" if alone else "the path or its far end was gone"
         return f"sent its data {times} again, and no acknowledgment came: {why}"
-    tries = f", with {units.number(again, 'retransmission')}" if again else ""
-    return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}: the path or its far end was late"
+    return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}"
 
 
 def _held_by(flow: Flow, kind: Nature | None) -> str:
@@ -367,7 +367,7 @@ def _held_by(flow: Flow, kind: Nature | None) -> str:
         return kind.title
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
     if model.longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
-        return OUTAGE.title
+        return LOSSES.title
     most = max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))
     # A repair by a timer is no growth of a window.
     return LOSSES.title if most == "cwnd" and flow.summary["timeouts"] else LIMIT_NAMES[most]

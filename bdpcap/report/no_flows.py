@@ -89,7 +89,7 @@ def datagrams(capture: Capture) -> list[str]:
     lines = [_datagrams(row) for _, row in flows.head(_LINES).iterrows()]
     if len(flows) > _LINES:
         lines.append(
-            f"{units.number(len(flows) - _LINES, 'smaller flow')} not shown; `bdpcap info FILE` lists all."
+            f"{units.number(len(flows) - _LINES, 'more flow')} not shown; `bdpcap info FILE` lists all."
         )
     return lines
 

@@ -98,7 +98,7 @@ class Group:
 
     @property
     def _sum(self) -> str:
-        return f"together {units.data_size(self.flows['payload_bytes'].sum())}"
+        return f"with stream {self.flow.stream}, {units.data_size(self.flows['payload_bytes'].sum())}"
 
     def shared(self) -> str:
         """Return a sentence that adds up the flows on the path of a full link; empty if there is one, or no full link."""

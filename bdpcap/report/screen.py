@@ -181,9 +181,13 @@ def _of_quiet(quiet: list[Group], detailed: list[Group], words: str) -> str:
     carried = units.data_size(flows["payload_bytes"].sum())
     streams = {int(stream) for stream in flows["stream"]}
     shown = {int(stream) for group in detailed for stream in group.flows["stream"]}
-    whole, half = (units.streams(sorted(some)) if some else "" for some in (streams - shown, streams & shown))
-    other = f"{', and the' if whole else 'The'} other way of {half[0].lower()}{half[1:]}" if half else ""
-    return f"{whole}{other}: {carried}{words}"
+    whole, half = (
+        units.streams(sorted(some)).lower() if some else "" for some in (streams - shown, streams & shown)
+    )
+    others = len(flows) - int(flows["stream"].isin(shown).sum())
+    number = f"{units.number(others, 'more flow')}, of {whole}" if whole else ""
+    other = f"{', and the' if whole else 'The'} other way of {half}" if half else ""
+    return f"{number}{other}: {carried}{words}"
 
 
 def head(flow: Flow) -> str:

@@ -69,9 +69,8 @@ def _timed(flow: Flow) -> str:
     share = float(summary["timeout_wait_ns"]) / max(1, int(summary["active_ns"]))
     if share < TIMED or share > 1 or timed <= summary["spurious_retransmits"]:
         return ""
-    timers = units.number(int(summary["timeouts"] + summary["tail_loss_probes"]), "retransmission timer")
     return (
-        f"waiting for {timers} took {units.duration(summary['timeout_wait_ns'])}, "
+        f"waiting for retransmissions took {units.duration(summary['timeout_wait_ns'])}, "
         f"{units.share(share)} of the time, and "
     )
 

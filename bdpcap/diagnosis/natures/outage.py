@@ -138,13 +138,13 @@ def _losses(flow: Flow) -> str:
         known = " Most data sent again had arrived: they, or their acknowledgments, came late."
     elif _came_meanwhile(flow):
         known = f" Other acknowledgments show that {host(flow.receiver)} was there."
-    return f"No acknowledgment of new data came for {waited}{_timers(flow)}.{known}{_rest(flow)}"
+    return f"No acknowledgment of new data came for {waited}{_again(flow)}.{known}{_rest(flow)}"
 
 
-def _timers(flow: Flow) -> str:
-    """Return a clause on all retransmission timeouts of a flow; empty without any."""
-    fired = int(flow.summary["timeouts"])
-    return f", with {units.number(fired, 'retransmission timeout')} in all" if fired else ""
+def _again(flow: Flow) -> str:
+    """Return a clause on all packets that a flow sent again; empty without any."""
+    again = int(flow.summary["retransmits"])
+    return f", with {units.number(again, 'packet')} sent again in all" if again else ""
 
 
 def _rest(flow: Flow) -> str:
@@ -163,7 +163,7 @@ def _outage(flow: Flow) -> str:
     quiet = _span(flow)
     if quiet is None or quiet.since_ns is None:
         waited = units.duration(summary["longest_stall_ns"])
-        return f"No acknowledgment of new data came for {waited}{_timers(flow)}.{rest}"
+        return f"No acknowledgment of new data came for {waited}{_again(flow)}.{rest}"
     since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
@@ -307,7 +307,8 @@ def _had_arrived(flow: Flow, quiet: Silence) -> bool:
 def _advice(flow: Flow) -> tuple[str, str]:
     quiet = _span(flow)
     if quiet is None:
-        return places.path(flow), _GONE
+        alone = reached_others(flow, int(flow.summary["start_ns"]), int(flow.summary["end_ns"]))
+        return places.path(flow), _DROPPED if alone else _GONE
     return (places.path_back(flow), _WAY_BACK) if _had_arrived(flow, quiet) else _lost_advice(flow, quiet)
 
 

@@ -248,7 +248,7 @@ def _held_by_path(flow: Flow) -> str:
     of_all = units.number(again, "packet") if arrived == again else f"{arrived} of {again} packets"
     if 2 * int(flow.summary["fast_retransmits"]) > again:
         return f" Later data overtook earlier ones on the way: {of_all} sent again had arrived."
-    return f" The path held data for longer than their sender waits: {of_all} sent again had arrived."
+    return f" {of_all[0].upper()}{of_all[1:]} sent again had arrived."
 
 
 def _held(flow: Flow) -> str:
@@ -297,29 +297,30 @@ def _named(limit: str) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow) or _trips(flow):
+    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow) or _are_trips(flow):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
     first = _is_few(flow) and summary["limit"] == "rwnd" and not lost(flow)
+    # A loss or two that were repaired within a second held nobody up.
+    few = lost(flow) and needed(flow) < FEWEST and summary["active_ns"] < NOTICED_NS
+    first |= summary["limit"] == "cwnd" and few
     # A link is full for moments whenever bursts come faster than it carries them.
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
 
 
-def _trips(flow: Flow) -> int:
-    """Return the few round trips of a long path that a flow of its program took; 0 if it took another time.
+def _are_trips(flow: Flow) -> bool:
+    """Return whether a flow of its program took a few round trips of a long path.
 
     Data were in flight for most of it, so the path and not the program set the pace.
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
     if pd.isna(rtt_ns) or not NOTICED_NS <= summary["active_ns"] < _TRIPS * rtt_ns or lost(flow):
-        return 0
-    if not _is_paced(flow) or 2 * in_flight.whole(flow).in_flight_ns <= summary["active_ns"]:
-        return 0
-    return round(int(summary["active_ns"]) / int(rtt_ns))
+        return False
+    return _is_paced(flow) and 2 * in_flight.whole(flow).in_flight_ns > int(summary["active_ns"])
 
 
 def _is_seen(flow: Flow) -> bool:
@@ -477,9 +478,9 @@ def _little(flow: Flow) -> str:
 
 
 def _short_advice(flow: Flow) -> tuple[str, str]:
-    if trips := _trips(flow):
+    if _are_trips(flow):
         rtt = units.duration(flow.summary["rtt_min_ns"])
-        return "", f"Nothing to mend: the data took {units.number(trips, 'round trip')} of {rtt}."
+        return "", f"Nothing to mend: most of the time went into round trips of {rtt}."
     if _bulk(flow) is None and in_flight.whole(flow).in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
     return "", "Nothing to mend: the data took less than a second."

@@ -58,14 +58,12 @@ def _largest_message_bytes(flow: Flow) -> int:
 
 def _slow_start(flow: Flow) -> str:
     rtt_ns, moved = flow.summary["rtt_min_ns"], in_flight.whole(flow)
-    least = doublings(int(flow.summary["payload_bytes"]), int(flow.summary["mss_bytes"]))
     # Each request takes a round trip, whatever it fetches.
     asked = len(flow._requests)
     several = f" for {units.number(asked, 'request')}" if asked > 1 else ""
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
     return (
-        f"{moved.words()}, {trips}{pauses(flow)}; "
-        f"slow start from ten segments takes {least}. "
+        f"{moved.words()}, {trips}{pauses(flow)}: slow start from ten segments takes about as long. "
         f"Nothing was {'lost' if flow.summary['retransmits'] else 'retransmitted'}."
     )
 
@@ -76,7 +74,7 @@ NATURE: Final = Nature(
     _slow_start,
     lambda _: (
         "",
-        "Nothing to mend: the transfer ended in slow start. A kept connection or a nearer server saves round trips.",
+        "Nothing to mend: slow start alone takes that long. A kept connection or a nearer server saves round trips.",
     ),
     shown,
 )
