@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ _MOST: Final = 10_000
 """Most connections in which signs are looked for: a host's gateway is the same in all of them."""
 _BY_RADIO_NS: Final = 5_000_000
 """Round trip to the next device over Wi-Fi without a queue; a choice."""
+_LATER: Final = 10
+"""How many times as long as the acknowledgment of data a SYN-ACK takes at least if another host sends it; a choice."""
+_OPENED: Final = 2
+"""Fewest connections that show such a device: one SYN-ACK may be late by chance."""
 _NETWORKS: Final = 3
 """Fewest networks of the Internet, by the first byte of addresses, that are near no host at once; a choice."""
 
@@ -44,6 +48,8 @@ class Gateway(NamedTuple):
     """Least round trip of data to the gateway."""
     sign: str
     """Its sign in words, apart from TTLs and round trip."""
+    opened_ns: int | None = None
+    """Time of the far host's SYN-ACK, where that is the sign."""
 
 
 @once
@@ -54,6 +60,8 @@ def gateway(flow: Flow) -> Gateway | None:
     Besides, the far end has the SYN of a virtual machine's NAT. Or it is public, and the windows are not scaled, or hosts
     of several networks are as near. Without the SYNs in the capture, the scale is unknown. Then other connections of the
     private host show it: its packets to public hosts go through one gateway, which has one TTL.
+
+    A device that lets SYNs pass and acknowledges data itself may also lie behind a router.
     """
     ends_of = _ends(flow)
     if ends_of is None:
@@ -64,6 +72,9 @@ def gateway(flow: Flow) -> Gateway | None:
         flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
     }
     rtt_ns, ttl = ends[near]["rtt_min_ns"], ends[far]["ttl"]
+    opened_ns = ends[near]["initial_rtt_ns"]
+    if rtt_ns and opened_ns and _is_split(rtt_ns, opened_ns) and (host(near), ttl) in _splits(flow.capture):
+        return Gateway(host(far), int(ttl), int(rtt_ns), "that of its SYN-ACK", int(opened_ns))
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     # Equal time stamps show no round trip.
     if not initial or rtt_ns is None or not 0 < rtt_ns < _BY_RADIO_NS:
@@ -105,6 +116,30 @@ def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
     if not flow._counts["handshake"] and (near, ttl) in _shown(flow.capture)[0]:
         return "a SYN without window scale of another connection of the same host"
     return ""
+
+
+def _is_split(rtt_ns: int, opened_ns: int) -> bool:
+    """Return whether data are acknowledged so much sooner than SYNs that another host acknowledges them."""
+    return bool(0 < rtt_ns < _NEAR_NS and opened_ns >= max(_BY_RADIO_NS, _LATER * rtt_ns))
+
+
+@once
+def _splits(capture: Capture) -> frozenset[tuple[str, int]]:
+    """Return the private clients next to which a device acknowledges data, each with the TTL of its packets."""
+    columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "initial_rtt_ns")
+    ttl, rtt_ns, opened_ns = (
+        columns[name].reshape(-1, 2) for name in ("ttl", "rtt_min_ns", "initial_rtt_ns")
+    )
+    near = (rtt_ns[:, 0] > 0) & (rtt_ns[:, 0] < _NEAR_NS)
+    later = opened_ns[:, 0] >= np.maximum(_BY_RADIO_NS, _LATER * np.where(near, rtt_ns[:, 0], 0))
+    streams = np.flatnonzero(near & later)[:_MOST]
+    names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
+    found = Counter(
+        (host(client), int(ttl[stream, 1]))
+        for (client, server), stream in zip(names.tolist(), streams.tolist(), strict=True)
+        if not is_public(host(client)) and is_public(host(server))
+    )
+    return frozenset(key for key, count in found.items() if count >= _OPENED)
 
 
 @once

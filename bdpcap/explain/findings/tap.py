@@ -117,10 +117,15 @@ def _proxy(flow: Flow) -> Finding | None:
     if found is None:
         return None
     path = "Internet path" if is_public(found.address) else "path to it"
+    took = units.duration(found.rtt_ns)
+    said = (
+        f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took {took} to it and back"
+        if found.opened_ns is None
+        else f"Data took {took} to {found.address} and back, and its SYN-ACK {units.duration(found.opened_ns)}"
+    )
     return Finding(
         code=Code.PROXY,
-        sentence=f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took "
-        f"{units.duration(found.rtt_ns)} to it and back: not the {path}.",
+        sentence=f"{said}: not the {path}.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy=gateways.REMEDY,

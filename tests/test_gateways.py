@@ -1,0 +1,46 @@
+"""Devices that acknowledge data in place of a far host: their acknowledgments come far sooner than its SYN-ACK."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from packets import Address, pcap
+from scenario import scenario
+
+import bdpcap
+from bdpcap.explain.findings import Code
+
+
+@pytest.mark.parametrize(
+    ("opened", "acknowledged", "server", "connections", "told"),
+    [
+        (".030", ".0003", "8.8.8.8", 2, True),
+        (".030", ".0003", "8.8.8.8", 1, False),  # one SYN-ACK may be late by chance
+        (".030", ".0003", "192.168.2.7", 2, False),  # a host of one's own network may be slow to open
+        (".030", ".0300", "8.8.8.8", 2, False),
+        (".002", ".0003", "8.8.8.8", 2, False),  # a host nearby
+    ],
+)
+def test_a_device_that_acknowledges_data_lets_syns_pass(opened, acknowledged, server, connections, told):
+    dialogue = f"""
+        0        > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +{opened} < S. 0:0(0) ack 1 win 65535 ttl 63 <mss 1460,sackOK,wscale 7>
+        +0       > .  1:1(0) ack 1 win 502
+        +.001    > P. 1:101(100) ack 1 win 502
+        +{acknowledged} < .  1:1(0) ack 101 win 500 ttl 63
+        +.040    < P. 1:501(500) ack 101 win 500 ttl 63
+        +.00005  > .  101:101(0) ack 501 win 502
+    """
+    packets = [
+        packet
+        for number in range(connections)
+        for packet in scenario(
+            dialogue, client=Address("192.168.1.9", 40_000 + number), server=Address(server, 443)
+        )
+    ]
+    packets.sort(key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, f"{server}:443")
+    found = [one.sentence for one in flow.findings if one.code is Code.PROXY]
+    said = "Data took 300 us to 8.8.8.8 and back, and its SYN-ACK 30 ms: not the Internet path."
+    assert found == ([said] if told else [])
