@@ -14,7 +14,7 @@ from scenario import HANDSHAKE, SERVER
 
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import app
-from bdpcap.diagnosis.natures import requests
+from bdpcap.diagnosis.natures import in_turn, requests
 from bdpcap.report import screen
 
 SECOND_NS = 1_000_000_000
@@ -84,3 +84,20 @@ def test_answers_that_usually_begin_soon_explain_no_long_wait(longest_s, soon):
     flow = SimpleNamespace(_requests=each, is_from_client=True, summary={"vantage": "sender"})
     shares = SimpleNamespace(typical=SimpleNamespace(server_ns=2 * SECOND_NS))
     assert requests._answers_soon(flow, shares) == soon
+
+
+@pytest.mark.parametrize(("begins_s", "turns"), [(0.001, False), (19, True)])
+def test_what_a_server_goes_on_to_send_is_no_turn(begins_s, turns):
+    """Each request is followed by pieces for 20 s: every half second, or two after a long wait. Then the next comes."""
+    lines, sent, heard = ["0 > . 1:1(0) ack 1 win 502"], 1, 1
+    for number in range(6):
+        lines.append(f"+.02 > P. {sent}:{sent + 36}(36) ack {heard} win 502")
+        sent += 36
+        lines.append(f"+.03 < . {heard}:{heard}(0) ack {sent} win 512")
+        for piece in range(2 if turns else 40):
+            wait_s = 0.5 if piece else begins_s * (1 + number % 3)
+            lines.append(f"+{wait_s} < P. {heard}:{heard + 52}(52) ack {sent} win 512")
+            heard += 52
+            lines.append(f"+.0001 > . {sent}:{sent}(0) ack {heard} win 502")
+    flow = analyzed("\n".join(lines)).flow(0, str(SERVER))
+    assert (natures.nature(flow) is in_turn.NATURE) == turns

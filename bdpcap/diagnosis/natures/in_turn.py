@@ -55,11 +55,16 @@ def _are_short(flow: Flow) -> bool:
 
 
 def _waits_for_server(flow: Flow, shares: Shares) -> bool:
-    """Return whether most of the time passed in waits for the server, after which the client usually followed at once."""
-    waited_ns = flow._requests["server_ns"]
+    """Return whether most of the time passed in waits for the server, after which the client usually followed at once.
+
+    What a server sends for a while after it began is no wait: nobody takes turns with it.
+    """
+    each = flow._requests
+    waited_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"])
     # An answer may take half a second; ten that do are a timer's.
-    long = flow._requests[waited_ns >= (_LONG_NS if (waited_ns >= _LONG_NS).sum() >= _MANY else NOTICED_NS)]
-    if 2 * long["server_ns"].sum() < shares.lasting_ns:
+    is_long = waited_ns >= (_LONG_NS if (waited_ns >= _LONG_NS).sum() >= _MANY else NOTICED_NS)
+    long = each[is_long]
+    if 2 * waited_ns[is_long].sum() < shares.lasting_ns:
         return False
     # Nothing may follow the last answer.
     followed_ns = long["client_ns"].dropna()
