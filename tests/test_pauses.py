@@ -51,8 +51,9 @@ def test_most_pauses_with_data_of_the_peer_are_the_peers_or_those_of_an_answer()
 def screen(of_peer, piece=100):
     """Lines of pieces of a client, and its peer 240 ms away; input of the peer comes before each if `of_peer`."""
     lines, sent, heard = [SCREEN], 1, 1
-    for _ in range(12):
-        for wait_ms in (200, 1, 1):
+    for number in range(12):
+        # Equal waits would be a timer's.
+        for wait_ms in (150 + 100 * (number % 2), 1, 1):
             lines.append(f"    +.{wait_ms:03} > P. {sent}:{sent + piece}({piece}) ack {heard} win 502")
             sent += piece
         lines.append(f"    +.240 < .  {heard}:{heard}(0) ack {sent} win 512")
@@ -70,9 +71,9 @@ def screen(of_peer, piece=100):
             False,
             100,
             "The sending program wrote small pieces",
-            "11 flights held all that it had, and it paused 11 times, 2.2 s in all",
+            "11 flights held all that it had, and it paused 11 times, 2.25 s in all",
         ),
-        (False, 1460, "The sending program had nothing to send", "it paused 11 times, 2.2 s in all"),
+        (False, 1460, "The sending program had nothing to send", "it paused 11 times, 2.25 s in all"),
         *(
             (
                 True,
@@ -114,3 +115,39 @@ def test_a_server_waits_for_the_next_request_at_nobodys_cost():
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert pauses.of(flow.rtts).cause == "peer's data"
     assert app.LIMIT.cause(flow, own) is app.LIMIT.causes["response time"]
+
+
+@pytest.mark.parametrize(
+    ("waits_ms", "every_ms"),
+    [
+        ([1760] * 11, 2000),
+        ([1760] * 10 + [9000], 2000),  # one break of eleven
+        ([1760] * 9 + [9000, 4000], None),
+        ([1760] * 9, None),  # too few
+        ([100, 900] * 6, None),
+    ],
+)
+def test_equal_times_between_bursts_are_a_timers(waits_ms, every_ms):
+    rows = [SENT, *(row for wait in waits_ms for row in ((0, wait, *OWN[2:]), SENT))]
+    assert pauses.period_ns(rounds(*rows)) == (every_ms and every_ms * 1_000_000)
+
+
+@pytest.mark.parametrize(("asks", "timer"), [(False, True), (True, False)])
+def test_a_timer_of_the_peer_is_none_of_the_sender(asks, timer):
+    """A server writes twenty segments every second, after 30 ms of work if its client asks."""
+    lines, sent, heard = [HANDSHAKE], 1, 1
+    for _ in range(20):
+        wait = "+.9"
+        if asks:
+            lines.append(f"+.87 > P. {heard}:{heard + 50}(50) ack {sent} win 8000")
+            heard, wait = heard + 50, "+.03"
+        for piece in range(20):
+            lines.append(f"{'+.0001' if piece else wait} < . {sent}:{sent + 1000}(1000) ack {heard} win 512")
+            sent += 1000
+        lines.append(f"+.0001 > . {heard}:{heard}(0) ack {sent} win 8000")
+        lines.append(f"+.1 > . {heard}:{heard}(0) ack {sent} win 8000")
+    flow = analysed("\n".join(lines)).flow(0, str(SERVER))
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    assert (app.LIMIT.detail(flow, own) == "timer") == timer
+    if timer:
+        assert app._period(flow, own) == "it wrote 20 times, every 1 s"

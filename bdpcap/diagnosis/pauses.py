@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Pauses", "of"]
+__all__ = ["EQUAL", "SPREAD", "Pauses", "of", "period_ns"]
 
 FEWEST: Final = 3
 """Pauses with data of the peer that show whom the program waits for: one or two may be a greeting."""
+
+
+SPREAD: Final = 0.1
+"""Difference of the intervals from their median, over it, up to which they are equal; users and servers vary by more."""
+EQUAL: Final = 0.9
+"""Share of the intervals that are equal, from which on they show a timer: a login or an outage breaks its rhythm."""
+MANY: Final = 10
+"""Fewest equal intervals between bursts of any size that show a timer; a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +63,14 @@ def of(rounds: pd.DataFrame) -> Pauses:
         after_peer=after_peer,
         cause=most if caused else None,
     )
+
+
+def period_ns(rounds: pd.DataFrame) -> int | None:
+    """Return the time from one burst of a flow to the next, ns, if a timer made it: the times are equal; else None."""
+    sends = rounds["in_flight_max_bytes"] > 0
+    begins = rounds.loc[sends & ~sends.shift(fill_value=False), "start_ns"]
+    between = begins.diff().dropna()
+    usual = between.median()
+    if len(between) < MANY or ((between - usual).abs() <= SPREAD * usual).mean() < EQUAL:
+        return None
+    return int(usual)

@@ -78,6 +78,15 @@ def _whole_flights(own: pd.DataFrame) -> pd.DataFrame:
     return own[(own["in_flight_max_bytes"] > 0) & own["rule"].isin(_DRAINED)]
 
 
+def _period(flow: Flow, _: pd.DataFrame) -> str:
+    every_ns, found = pauses.period_ns(flow.rtts), pauses.of(flow.rtts)
+    return (
+        ""
+        if every_ns is None
+        else f"it wrote {units.count(found.count + 1)} times, every {units.duration(every_ns)}"
+    )
+
+
 def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
     found = pauses.of(flow.rtts)
     return f"these came in {units.count(found.after_peer)} of its {units.number(found.count, 'pause')}"
@@ -224,7 +233,15 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
         if told is None and _signals(flow):
             return "events"
         return _slow(flow, own)
-    return _waiting(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+    return _by_itself(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
+
+
+def _by_itself(flow: Flow, own: pd.DataFrame, detail: str) -> str:
+    """Return the detail of a program with little to send: a timer, another habit, or the wait for its peer."""
+    found, paused = _waiting(flow, own, detail), pauses.of(flow.rtts)
+    # Data of the peer may have come by its timer.
+    alone = found in ("small writes", "idle") and 2 * paused.after_peer <= paused.count
+    return "timer" if alone and pauses.period_ns(flow.rtts) else found
 
 
 def _slow(flow: Flow, own: pd.DataFrame) -> str:
@@ -280,6 +297,13 @@ LIMIT: Final = Limit(
         "idle": _IDLE,
         "small writes": Cause(
             "The sending program wrote small pieces", _pauses, places.sender, _IDLE.action, _IDLE.then
+        ),
+        "timer": Cause(
+            "A timer set the pace of the sending program",
+            _period,
+            places.sender,
+            "TCP and the path waited for the program. To send faster, it has to write more at once, or more often.",
+            _IDLE.then,
         ),
         "response time": Cause(
             "The server's program let its client wait",

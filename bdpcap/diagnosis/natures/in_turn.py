@@ -57,7 +57,7 @@ def _are_short(flow: Flow) -> bool:
 def _waits_for_server(flow: Flow, shares: Shares) -> bool:
     """Return whether most of the time passed in waits for the server, after which the client usually followed at once.
 
-    What a server sends for a while after it began is no wait: nobody takes turns with it.
+    Pieces that a server goes on to send are no waits: nobody takes turns with them.
     """
     each = flow._requests
     waited_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.diagnosis.pauses import EQUAL, SPREAD
 from bdpcap.explain.exchange_shares import shares
 from bdpcap.words import units
 
@@ -19,10 +20,6 @@ __all__ = ["NATURE"]
 
 FEWEST: Final = 3
 """Fewest intervals that show a timer: two may be equal by chance."""
-SPREAD: Final = 0.1
-"""Difference of the intervals from their median, over it, up to which they are equal; users and servers vary by more."""
-EQUAL: Final = 0.9
-"""Share of the intervals that are equal, from which on they show a timer: a login or an outage breaks its rhythm."""
 
 
 def _intervals_ns(flow: Flow) -> pd.Series[float]:
