@@ -72,15 +72,16 @@ def gateway(flow: Flow) -> Gateway | None:
         flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
     }
     rtt_ns, ttl = ends[near]["rtt_min_ns"], ends[far]["ttl"]
-    opened_ns = ends[near]["initial_rtt_ns"]
-    if rtt_ns and opened_ns and _is_split(rtt_ns, opened_ns) and (host(near), ttl) in _splits(flow.capture):
-        return Gateway(host(far), int(ttl), int(rtt_ns), "that of its SYN-ACK", int(opened_ns))
-    initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     # Equal time stamps show no round trip.
-    if not initial or rtt_ns is None or not 0 < rtt_ns < _BY_RADIO_NS:
+    if rtt_ns is None or ttl is None or not 0 < rtt_ns < _BY_RADIO_NS:
         return None
-    sign = _sign(flow, host(near), int(ttl), int(rtt_ns))
-    return Gateway(host(far), int(ttl), int(rtt_ns), sign) if sign else None
+    initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
+    if initial and (sign := _sign(flow, host(near), int(ttl), int(rtt_ns))):
+        return Gateway(host(far), int(ttl), int(rtt_ns), sign)
+    opened_ns = ends[near]["initial_rtt_ns"]
+    if opened_ns and _is_split(rtt_ns, opened_ns) and (host(near), ttl) in _splits(flow.capture):
+        return Gateway(host(far), int(ttl), int(rtt_ns), "that of its SYN-ACK", int(opened_ns))
+    return None
 
 
 def stand_ins(capture: Capture) -> frozenset[tuple[str, int]]:

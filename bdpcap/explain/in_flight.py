@@ -39,10 +39,16 @@ class Transfer:
     is_paced: bool
     """Whether the bytes are more than an initial window, so that their time depends on acknowledgments."""
 
+    @property
+    def spanned_ns(self) -> int:
+        """Time from the first byte to the acknowledgment of the last, pauses included."""
+        return self.in_flight_ns + self.pauses_ns
+
     def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
         """Return size, time and rate, with the total of another size after the size, and the bursts after the time.
 
         Bursts that hold no more than an initial window stand for the time: that of each depends on the path alone.
+        Without bursts, the whole time follows that of the data, or stands for it where they fit in an initial window.
         """
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
@@ -51,14 +57,18 @@ class Transfer:
             return f"{size}{of}"
         if bursts and not self.is_paced:
             return f"{size}{of} in {bursts}"
+        has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
+        if has_pauses and not self.is_paced:
+            return f"{size}{of} within {units.duration(self.spanned_ns)}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
         rate = gate.reached_bps(reached) if self.is_paced else None
         at = (
             "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
         )
         # With pauses, nobody finds that time between two packets.
-        within = " in" if self.pauses_ns <= NOTABLE_SHARE * self.in_flight_ns else ", in flight for"
-        return f"{size}{of}{within} {units.duration(self.in_flight_ns)}{f' ({bursts})' if bursts else ''}{at}"
+        within = ", in flight for" if has_pauses else " in"
+        spanned = f" of {units.duration(self.spanned_ns)}" if has_pauses else ""
+        return f"{size}{of}{within} {units.duration(self.in_flight_ns)}{f' ({bursts})' if bursts else spanned}{at}"
 
 
 def whole(flow: Flow) -> Transfer:

@@ -188,8 +188,7 @@ _TURNED_AWAY: Final = (
     "see in its log whether a rule, a limit of connections, or a crash did that."
 )
 _UNREAD_ANSWER: Final = (
-    "The client's program did not wait for the whole answer: let it read until the server closes, unless it needs "
-    "no answer."
+    "Nothing to mend, unless the client needs these data: then it must read on until the server closes."
 )
 _UNREAD_REQUEST: Final = (
     "The server's program never got these data, and the client must send them over a new connection. "

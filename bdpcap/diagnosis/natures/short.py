@@ -69,12 +69,15 @@ def speed(flow: Flow) -> str:
         return ""
     bulk = _bulk(flow)
     moved = _transfer(flow, bulk)
-    rest_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
+    named_ns = moved.in_flight_ns if _times(flow) else moved.spanned_ns
+    rest_ns = idle_ns + int(summary["active_ns"]) - named_ns
     opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
     # A handshake of lost SYNs is neither open nor idle.
     rest_ns -= opening_ns if opening_ns >= NOTICED_NS else 0
     if not moved.is_timed or rest_ns <= 0:
         return ""
+    if rest_ns < NOTICED_NS:
+        return f"{_moved(flow, bulk)}{_answer(flow, rest_ns)}."
     idle = "the connection was idle or exchanged little"
     if bulk is None:
         asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
@@ -130,9 +133,12 @@ def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
 
 
 def pauses(flow: Flow) -> str:
-    """Return the pauses that the time of a flow's data leaves out; empty if they are brief."""
+    """Return the pauses that the time of a flow's data leaves out; empty if nobody notices them, or they are brief."""
     moved = _all(flow)
-    if not moved.is_timed or not BRIEF * moved.in_flight_ns < moved.pauses_ns < units.YEAR_NS:
+    least_ns = max(NOTICED_NS, BRIEF * moved.in_flight_ns)
+    if not moved.is_timed or not least_ns <= moved.pauses_ns < units.YEAR_NS:
+        return ""
+    if not _times(flow):
         return ""
     lasted = units.duration(moved.pauses_ns)
     # Shorter pauses within the bursts count, too.
