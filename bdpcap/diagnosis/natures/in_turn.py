@@ -33,7 +33,7 @@ def _is_unclear(flow: Flow) -> bool:
     shares = requests.limited(flow)
     if shares is None or (flow._counts["handshake"] and not _greeted(flow)):
         return False
-    if requests.held_sides(shares) or shares.news or sent_again(flow) is not None:
+    if requests.held_sides(shares) or sent_again(flow) is not None:
         return False
     return _are_short(flow) and _waits_for_server(flow, shares)
 
