@@ -150,4 +150,4 @@ def test_a_timer_of_the_peer_is_none_of_the_sender(asks, timer):
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert (app.LIMIT.detail(flow, own) == "timer") == timer
     if timer:
-        assert app._period(flow, own) == "it wrote 20 times, every 1 s"
+        assert app._period(flow, own) == "it wrote every 1 s"

@@ -12,6 +12,7 @@ import subprocess
 from functools import cache
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import zstandard
 from conftest import unavailable
@@ -25,6 +26,7 @@ from strategies import captures
 import bdpcap
 from bdpcap.explain import sent_again
 from bdpcap.explain.findings import Code
+from bdpcap.limits import classify
 
 TRANSFERS = sorted(path.name for path in (KEPT / "retransmissions").iterdir())
 KINDS = ["fast_retransmits", "timeout_retransmits", "tail_loss_probes", "unexplained_retransmits"]
@@ -221,6 +223,20 @@ def test_next_to_the_receiver_a_second_copy_had_no_need():
     summary = analysed(text).flow(0, str(SERVER)).summary
     assert summary["vantage"] == "receiver"
     assert (summary["retransmits"], summary["spurious_retransmits"]) == (4, 4)
+
+
+@pytest.mark.parametrize(("twice", "needless"), [(4, 0), (0, 3)])
+def test_reports_of_doubled_packets_make_no_retransmission_needless(twice, needless):
+    """RFC 2883: a receiver reports a second copy, of a retransmission or of a packet that the network doubled."""
+    flows = {
+        "vantage": np.array(["receiver", "sender"]),
+        "retransmits": np.array([3, 3]),
+        "lost_before_tap": np.array([3, 0]),
+        "spurious_retransmits": np.array([3, 3]),
+        "delivered_twice": np.array([twice, twice]),
+    }
+    # Away from the receiver, its reports are all that is known.
+    assert classify._needless(flows).tolist() == [needless, 3]
 
 
 def test_what_is_sent_three_times_is_two_thirds_retransmissions():

@@ -447,11 +447,11 @@ def test_a_long_wait_for_an_acknowledgment_is_the_paths(tmp_path):
     without = LATE.replace("    +.250 > P. 1:121(120)   ack 1 win 502\n", "").replace("+1.25", "+1.5")
     said = headline.no_bulk(short_flows(tmp_path / "once.pcap", 105, without))
     assert said.endswith(
-        "50 % of their active time programs, their users or round trips set the pace, and for 50 % they waited for late "
+        "50 % of their active time programs, their users or round trips set the pace, and for 50 % they waited for "
         "acknowledgments. Of them, 105 of 105 connections to 198.51.100.2:80 waited over a second for their only answer, "
         "1.48 s at most: see what it did meanwhile."
     )
-    assert "late acknowledgments" not in headline.no_bulk(short_flows(tmp_path / "quick.pcap", 105))
+    assert "waited for acknowledgments" not in headline.no_bulk(short_flows(tmp_path / "quick.pcap", 105))
 
 
 def test_flows_below_the_floor_have_no_place(tmp_path):

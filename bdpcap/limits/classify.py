@@ -73,10 +73,12 @@ class _Classified:
 def _needless(flows: dict[str, np.ndarray]) -> np.ndarray:
     """Return the number of packets of each flow that were sent again though they had arrived.
 
-    The receiver may not report them (RFC 2883 section 4). Next to it, what the capture holds has arrived.
+    The receiver may not report them (RFC 2883 section 4). Next to it, what the capture holds has arrived. Where the
+    network delivers packets twice, its reports may be of such copies.
     """
-    reported, again = flows["spurious_retransmits"], flows["retransmits"]
-    arrived = np.where(flows["vantage"] == "receiver", again - flows["lost_before_tap"], 0)
+    again, near = flows["retransmits"], flows["vantage"] == "receiver"
+    reported = np.where(near & (flows["delivered_twice"] > 0), 0, flows["spurious_retransmits"])
+    arrived = np.where(near, again - flows["lost_before_tap"], 0)
     needless: np.ndarray = np.maximum(reported, arrived)
     return needless
 

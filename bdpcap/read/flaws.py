@@ -29,6 +29,8 @@ __all__ = [
     "furthest_back_ns",
 ]
 
+TWICE_TO_MEND: Final = 0.05
+"""Share of frames that the network delivered twice from which on its device is to be found; a choice."""
 GRAVE: Final = 0.01
 """Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
 
@@ -187,10 +189,9 @@ def _delivered_twice(seen: Seen) -> str:
         if twice.by_router
         else "switch, bridge or access point that forwards them once more"
     )
-    return (
-        f"The network delivers packets more than once: {copies} reached {to} again, as D-SACKs report. "
-        f"Find the {device}."
-    )
+    often = seen.info.delivered_twice >= TWICE_TO_MEND * seen.info.frames
+    find = f" Find the {device}." if often else ""
+    return f"The network delivers packets more than once: {copies} reached {to} again; D-SACKs report some.{find}"
 
 
 def _files_missing(seen: Seen) -> str:

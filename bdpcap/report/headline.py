@@ -279,9 +279,7 @@ def _late(flows: pd.DataFrame) -> str:
     """Return the share of active time in which data waited for an acknowledgment; empty below 10 %."""
     lasting = flows["active_ns"].astype(float)
     part = _unacknowledged_ns(flows).sum() / lasting.sum()
-    return (
-        "" if part < NOTABLE_SHARE else f", and for {units.share(part)} they waited for late acknowledgments"
-    )
+    return "" if part < NOTABLE_SHARE else f", and for {units.share(part)} they waited for acknowledgments"
 
 
 def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:

@@ -79,12 +79,8 @@ def _whole_flights(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _period(flow: Flow, _: pd.DataFrame) -> str:
-    every_ns, found = pauses.period_ns(flow.rtts), pauses.of(flow.rtts)
-    return (
-        ""
-        if every_ns is None
-        else f"it wrote {units.count(found.count + 1)} times, every {units.duration(every_ns)}"
-    )
+    every_ns = pauses.period_ns(flow.rtts)
+    return "" if every_ns is None else f"it wrote every {units.duration(every_ns)}"
 
 
 def _peers_data(flow: Flow, _: pd.DataFrame) -> str:
