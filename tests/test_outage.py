@@ -441,8 +441,8 @@ def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(monkeypatch)
     monkeypatch.setattr(ranking.Group, "_sum", "together 300 B")
     monkeypatch.setattr(ranking, "listed", lambda _capture, flows: flows["stream"].tolist())
     for outages, said in (
-        ({1, 2}, "the same"),
-        ({2}, "the same in stream 2 only"),
+        ({1, 2}, "the same verdict"),
+        ({2}, "the same verdict in stream 2 only"),
         (set(), "no outage there"),
     ):
         stalled = {group.flow, *outages}

@@ -3,11 +3,12 @@
 import re
 from types import SimpleNamespace
 
+import connected
 import pandas as pd
 import pytest
 from dialogues import analysed
 from first_screens import analyzed, connections, writes
-from scenario import CLIENT, HANDSHAKE
+from scenario import CLIENT, HANDSHAKE, Address
 
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.natures import short, slow_start
@@ -35,10 +36,11 @@ def test_short_transfers_of_the_same_hosts_are_the_same_whatever_the_program_did
     found = screen.entries(ranking.groups(capture))
     (only,) = found.detailed
     assert (
-        "3 more flows from 198.51.100.2:80: the same (streams 1, 2, 3); with stream 0, 4.00 kB." in only.same
+        "3 more flows from 198.51.100.2:80: the same verdict (streams 1, 2, 3); with stream 0, 4.00 kB."
+        in only.same
     )
     assert found.quiet.startswith("The other way of streams 0, 2: 1.00 kB in short transfers")
-    assert "the same (streams 1, 2, 3)" in page.html(capture)
+    assert "the same verdict (streams 1, 2, 3)" in page.html(capture)
 
 
 def test_the_time_of_a_handshake_is_no_idle_time():
@@ -116,6 +118,14 @@ def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
     )
     flow = analyzed(f"{first}\n{between}{writes(40, 3, 1, small + 100)}\n{fin.format(end, end + 1)}").flow(0)
     assert short._times(flow) == "3 bursts, at least 1 s apart"
+
+
+@pytest.mark.parametrize(
+    ("ends", "pace"), [({}, "programs and round trips"), ({"server": Address("192.0.2.1", 80)}, "programs")]
+)
+def test_on_one_machine_round_trips_set_no_pace(ends, pace):
+    flow = connected.analyzed(HANDSHAKE + writes(4, 2, 5), **ends).flow(0)
+    assert flow.remedy.words == f"Nothing to mend: so little data needs no rate; {pace} set the pace."
 
 
 def test_seldom_bursts_within_an_initial_window_are_little_data():

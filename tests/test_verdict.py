@@ -328,7 +328,7 @@ def test_equal_verdicts_between_the_same_hosts_are_one(tmp_path):
     capture = bdpcap.analyze(write_many(tmp_path / "alike.pcap", 12, rounds=ROUNDS))
     (group,) = ranking.groups(capture)
     assert len(group.others) == 11
-    assert group.same.startswith("11 more flows to 10.0.0.2:5001: the same (streams ")
+    assert group.same.startswith("11 more flows to 10.0.0.2:5001: the same verdict (streams ")
     assert headline.rest(capture, [group]) == ""
     assert group.same in " ".join(report.text(capture).split())
 

@@ -78,18 +78,18 @@ class Group:
         """
         own = kind, _ = _kind(self.flow)
         if kind not in (OUTAGE, LOSSES, LATE, REQUESTS):
-            return "the same"
+            return "the same verdict"
         asked = self.others.head(_NAMED)
         others = listed(self.flow.capture, asked)
         alike = [stream for stream, one in zip(asked["stream"], others, strict=True) if _kind(one) == own]
         if len(alike) == len(others):
-            return "the same"
+            return "the same verdict"
         if kind is REQUESTS and not alike:
             return "at another pace" if len(others) == 1 else "at other paces"
         if not alike:
             return f"no {kind.title} there"
         which = units.streams(sorted(alike))
-        return f"the same in {which[0].lower()}{which[1:]} only"
+        return f"the same verdict in {which[0].lower()}{which[1:]} only"
 
     @property
     def flows(self) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -459,10 +459,8 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
         words = f"{server} answered after {units.duration(longest_ns)}: its log shows why, if somebody waited for that."
         return "", f"Nothing to mend on the path: {words}"
     behind = ", and the path behind a NAT or proxy," if relay.relayed(flow) else ""
-    return (
-        "",
-        f"Nothing to mend: so little data needs no rate; programs and round trips{behind} set the pace.",
-    )
+    trips = "" if on_one_machine(host(flow.sender), host(flow.receiver)) else " and round trips"
+    return "", f"Nothing to mend: so little data needs no rate; programs{trips}{behind} set the pace."
 
 
 def let_wait_ns(flow: Flow) -> int:
