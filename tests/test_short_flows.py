@@ -692,7 +692,7 @@ def test_the_servers_answer_is_named_where_it_is_most_of_a_clients_idle_time(ans
         "+0 > . 14601:14601(0) ack 101 win 502",
     ]
     (said,) = screen.sentences(analysed("\n".join(lines)).flow(0, str(CLIENT)))
-    assert (f"the server took {answered_ms} ms of it to answer" in said) == told
+    assert (f"the server took {answered_ms} ms to answer" in said) == told
 
 
 @pytest.mark.parametrize(("in_flight", "told"), [(2, False), (2920, True)])

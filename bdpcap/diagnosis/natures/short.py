@@ -69,33 +69,34 @@ def speed(flow: Flow) -> str:
         return ""
     bulk = _bulk(flow)
     moved = _transfer(flow, bulk)
-    named_ns = moved.in_flight_ns if _times(flow) else moved.spanned_ns
-    rest_ns = idle_ns + int(summary["active_ns"]) - named_ns
+    without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
+    rest_ns = without_ns - (0 if _times(flow) else moved.pauses_ns)
     opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
     # A handshake of lost SYNs is neither open nor idle.
     rest_ns -= opening_ns if opening_ns >= NOTICED_NS else 0
     if not moved.is_timed or rest_ns <= 0:
         return ""
+    answer = _answer(flow, without_ns)
     if rest_ns < NOTICED_NS:
-        return f"{_moved(flow, bulk)}{_answer(flow, rest_ns)}."
+        return f"{_moved(flow, bulk)}{answer}."
     idle = "the connection was idle or exchanged little"
     if bulk is None:
         asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
         idle = "it had nothing to send" if asked else "the connection was open and idle"
     another = "" if bulk is None and _is_counted(flow) else "another "
-    return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{_answer(flow, rest_ns)}."
+    return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{answer}."
 
 
-def _answer(flow: Flow, rest_ns: int) -> str:
+def _answer(flow: Flow, without_ns: int) -> str:
     """Return a clause on the server's time to answer where it is most of a client's time without data; else empty."""
     if not flow.is_from_client or not flow.capture._contents.has_exchanges:
         return ""
     server_ns = flow._requests["server_ns"].fillna(0)
     answer_ns = int(server_ns.sum())
     # Data that come later than a person waits may be news, and no answer.
-    if not max(_AT_ONCE_NS, rest_ns // 2) <= answer_ns <= rest_ns or server_ns.max() >= NOTICED_NS:
+    if not max(_AT_ONCE_NS, without_ns // 2) <= answer_ns <= without_ns or server_ns.max() >= NOTICED_NS:
         return ""
-    return f", and the server took {units.duration(answer_ns)} of it to answer"
+    return f", and the server took {units.duration(answer_ns)} to answer"
 
 
 def _is_other_busy(flow: Flow) -> bool:
