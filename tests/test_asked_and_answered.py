@@ -457,7 +457,7 @@ def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
     )
     capture = analyzed(f"\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
     said = " ".join(report.text(capture).split())
-    assert ("The first byte of an answer came 2.5 s after the first request." in said) == noted
+    assert ("The first byte of an answer came 2.5 s after its request." in said) == noted
 
 
 @pytest.mark.usefixtures("need_shared")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Transfer", "whole", "within"]
+__all__ = ["AT_ONCE_NS", "Transfer", "whole", "within"]
+
+AT_ONCE_NS: Final = 100_000_000
+"""Wait up to which an answer seems to come at once (Nielsen, Usability Engineering, 1993: 0.1 second)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Transfer:
 
         Bursts that hold no more than an initial window stand for the time: that of each depends on the path alone.
         Without bursts, the whole time follows that of the data, or stands for it where they fit in an initial window.
+        Then a tenth of a second is "at once".
         """
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
@@ -58,6 +62,8 @@ class Transfer:
         if bursts and not self.is_paced:
             return f"{size}{of} in {bursts}"
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
+        if not self.is_paced and self.spanned_ns < AT_ONCE_NS:
+            return f"{size}{of} at once"
         if has_pauses and not self.is_paced:
             return f"{size}{of} within {units.duration(self.spanned_ns)}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)

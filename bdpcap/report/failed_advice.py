@@ -72,6 +72,10 @@ _LOST: Final = (
 _LOST_OR_LACKING: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the capture lacks it."
 )
+_LOST_OR_OLDER: Final = (
+    "The port answered other connections: a SYN or its answer was lost, or this was the last of a series begun before "
+    "the capture."
+)
 _LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
 )
@@ -371,7 +375,8 @@ def _opened_others(line: Line, others: Talks, start_ns: int, end_ns: int) -> boo
 def _lost(line: Line, around: Around) -> str:
     """Return the advice on SYNs that were never answered, to a port that accepted other connections."""
     if line.once_each:
-        return _LOST_OR_LACKING if around.lacks_packets else _LOST_ONCE
+        sooner = _LOST_ONCE if line.start_ns - around.first_ns > _LAST_REPEAT_NS else _LOST_OR_OLDER
+        return _LOST_OR_LACKING if around.lacks_packets else sooner
     meanwhile = _opened_others(line, around.others, line.start_ns, line.end_ns)
     return _KEYED if meanwhile and line.least_syns > BY_CHANCE else _LOST
 

@@ -193,7 +193,7 @@ def _sent_again(flow: Flow) -> str:
 
 
 def _first_byte(flow: Flow) -> str:
-    """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it.
+    """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it.
 
     Of a client that sent most of its data in one request, that request counts.
     """
@@ -207,7 +207,7 @@ def _first_byte(flow: Flow) -> str:
     waited_ns = int(asked["response_start_ns"]) - int(asked["request_end_ns"])
     if waited_ns < NOTICED_NS:
         return ""
-    waited, which = units.duration(waited_ns), "the first request" if served else "the end of these data"
+    waited, which = units.duration(waited_ns), "its request" if served else "the end of these data"
     return f"The first byte of an answer came {waited} after {which}."
 
 

@@ -185,8 +185,7 @@ def _of_quiet(quiet: list[Group], detailed: list[Group], words: str) -> str:
     whole, half = (
         units.streams(sorted(some)).lower() if some else "" for some in (streams - shown, streams & shown)
     )
-    others = len(flows) - int(flows["stream"].isin(shown).sum())
-    number = f"{units.number(others, 'more flow')}, of {whole}" if whole else ""
+    number = f"{units.number(len(flows), 'more flow')}, of {whole}" if whole else ""
     other = f"{', and the' if whole else 'The'} other way of {half}" if half else ""
     return f"{number}{other}: {carried}{words}"
 

@@ -36,8 +36,6 @@ __all__ = [
 
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
-_AT_ONCE_NS: Final = 100_000_000
-"""Wait up to which an answer seems to come at once (Nielsen, Usability Engineering, 1993: 0.1 second)."""
 REST: Final = 0.1
 """Share of a flow's bytes, or of its active time, up to which the rest is left out; a choice."""
 BRIEF: Final = 0.01
@@ -94,7 +92,10 @@ def _answer(flow: Flow, without_ns: int) -> str:
     server_ns = flow._requests["server_ns"].fillna(0)
     answer_ns = int(server_ns.sum())
     # Data that come later than a person waits may be news, and no answer.
-    if not max(_AT_ONCE_NS, without_ns // 2) <= answer_ns <= without_ns or server_ns.max() >= NOTICED_NS:
+    if (
+        not max(in_flight.AT_ONCE_NS, without_ns // 2) <= answer_ns <= without_ns
+        or server_ns.max() >= NOTICED_NS
+    ):
         return ""
     return f", and the server took {units.duration(answer_ns)} to answer"
 
@@ -184,7 +185,7 @@ def _span_ns(rounds: pd.DataFrame) -> int:
 
 def _follow_closely(bulk: pd.DataFrame) -> bool:
     """Return whether the pauses between some rounds last less in all than an answer that seems to come at once."""
-    return _span_ns(bulk) - _lasting_ns(bulk) < _AT_ONCE_NS
+    return _span_ns(bulk) - _lasting_ns(bulk) < in_flight.AT_ONCE_NS
 
 
 def _lasting_ns(rounds: pd.DataFrame) -> int:
@@ -249,7 +250,7 @@ def _lossy(flow: Flow) -> str:
 def _held_by_path(flow: Flow) -> str:
     """Return a sentence on packets that came so late that they were sent again; empty if that took little time."""
     held_ns = flow.summary["cwnd_share"] * flow.summary["active_ns"]
-    if not _only_needless(flow) or held_ns < _AT_ONCE_NS:
+    if not _only_needless(flow) or held_ns < in_flight.AT_ONCE_NS:
         return ""
     arrived, again = int(flow.summary["spurious_retransmits"]), int(flow.summary["retransmits"])
     of_all = units.number(again, "packet") if arrived == again else f"{arrived} of {again} packets"
@@ -304,7 +305,11 @@ def _named(limit: str) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if (summary["active_ns"] < _AT_ONCE_NS and _is_seen(flow)) or _answers_soon(flow) or _are_trips(flow):
+    if (
+        (summary["active_ns"] < in_flight.AT_ONCE_NS and _is_seen(flow))
+        or _answers_soon(flow)
+        or _are_trips(flow)
+    ):
         return True
     if summary["active_ns"] >= NOTICED_NS and (not _is_one_burst(flow) or _is_few(flow)):
         return False
@@ -486,8 +491,11 @@ def _short_advice(flow: Flow) -> tuple[str, str]:
     if _are_trips(flow):
         rtt = units.duration(flow.summary["rtt_min_ns"])
         return "", f"Nothing to mend: most of the time went into round trips of {rtt}."
-    if _bulk(flow) is None and in_flight.whole(flow).in_flight_ns >= NOTICED_NS:
+    moved = in_flight.whole(flow)
+    if _bulk(flow) is None and moved.in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
+    if moved.spanned_ns >= NOTICED_NS:
+        return "", "Nothing to mend: data were in flight for less than a second in all."
     return "", "Nothing to mend: the data took less than a second."
 
 

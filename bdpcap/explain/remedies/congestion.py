@@ -215,11 +215,11 @@ _WORDS: Final = {
         "show whether lost packets had waited."
     ),
     Losses.SHALLOW: (
-        "See in drop counters whether a policer drops, or a buffer too short for bursts: packets are lost at once, and "
-        "none had waited. Pacing at the sender (fq) shortens bursts."
+        "See in drop counters whether a policer drops, or a buffer too short for bursts. Pacing at the sender (fq) "
+        "shortens bursts."
     ),
     Losses.HEAVY: (
-        "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "
+        "Find what drops so many packets: a policer, a buffer too short for bursts, or a link with errors. "
         "Drop counters on the path show it, and so does a transfer by another path."
     ),
     Losses.THIN: (
