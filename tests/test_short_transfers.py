@@ -77,6 +77,22 @@ def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
     )
 
 
+@pytest.mark.parametrize(
+    ("end", "aside"),
+    [("+.020 < R. 1:1(0) ack 519 win 0", True), ("+.020 < P. 1:101(100) ack 519 win 500", False)],
+)
+def test_nothing_is_to_be_mended_but_what_failed(end, aside):
+    asked = f"+.100 > P. 1:519(518) ack 1 win 502\n{end}"
+    transfer = "".join(
+        f"+.001 > P. {1 + 3000 * n}:{3001 + 3000 * n}(3000) ack 1 win 502\n"
+        f"+.020 < .  1:1(0) ack {3001 + 3000 * n} win 512\n"
+        for n in range(6)
+    )
+    found = screen.entries(ranking.groups(connections(asked, transfer)))
+    assert found.quiet.endswith("Failures aside, nothing to mend there.") == aside
+    assert found.quiet.endswith(" Nothing to mend there.") != aside
+
+
 def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
     # 10, 20, 40 and 80 segments in four round trips of 100 ms, beside the sender; every second one is acknowledged.
     lines, sent = [], 1

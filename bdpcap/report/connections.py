@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.explain.once import once
 from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice
 from bdpcap.report.failed_around import around
-from bdpcap.report.failed_lines import FAILED, lines
+from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
 from bdpcap.report.failures import DONE, LATE, ON_THE_WAY, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ def failed(capture: Capture) -> int:
     made = lines(capture)
     wanting = [line for kind in FAILED if kind not in _WANTED for line in made[kind] if not line.is_trace]
     return sum(line.connections for line in wanting)
+
+
+def broke(capture: Capture) -> bool:
+    """Return whether a connection failed that may have carried data."""
+    return any(lines(capture)[kind] for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED))
 
 
 def in_vain(capture: Capture) -> bool:

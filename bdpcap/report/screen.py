@@ -18,6 +18,7 @@ from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, verdict
+from bdpcap.report.connections import broke
 from bdpcap.report.notes import notes
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -162,8 +163,11 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     slight = [group for group in decided if ranking.has_place(group.flow)]
     mutual = any(_is_mutual(group.flow) for group in fine)
     what = "short transfers, requests and pauses" if mutual else "short transfers and pauses"
+    capture = quiet[0].flow.capture if quiet else None
+    failures = capture is not None and part("the connections", lambda: broke(capture), lambda _: False)
+    nothing = "Failures aside, nothing" if failures else "Nothing"
     said = [
-        _of_quiet(fine, detailed, f" in {what}. Nothing to mend there."),
+        _of_quiet(fine, detailed, f" in {what}. {nothing} to mend there."),
         _of_quiet(slight, detailed, ", too little to matter here."),
         _of_quiet(undecided, detailed, ", undecided."),
     ]
