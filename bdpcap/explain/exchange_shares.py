@@ -60,7 +60,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Time from a request to the end of its answer: the median of the exchanges.
+    """Time from a request to the end of its answer: the median of the exchanges, of an even number the lower one.
 
     Its parts are in proportion to those of the middle third of the exchanges, by that time. The client's pauses are no
     part of it.
@@ -196,10 +196,12 @@ def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
     held = table["request_held_ns"] + table["response_held_ns"]
     parts = table[["server_ns", "network_ns"]].assign(held_ns=held)
     # Of few exchanges, an unusual one changes the mean of the middle third.
-    usual = parts.median() if len(middle) > 1 and len(table) < _FEW else parts.loc[middle.index].mean()
+    few = len(middle) > 1 and len(table) < _FEW
+    usual = parts.quantile(interpolation="lower") if few else parts.loc[middle.index].mean()
     server_ns, network_ns, held_ns = usual
-    # The whole is the median; a single exchange would have parts by chance.
-    scale = answered_ns.median() / max(1.0, server_ns + network_ns)
+    # The whole is the median, a time that one exchange took; a single exchange would have parts by chance.
+    whole_ns = answered_ns.iloc[(len(answered_ns) - 1) // 2]
+    scale = whole_ns / max(1.0, server_ns + network_ns)
     return Typical(*(round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns)))
 
 
