@@ -271,7 +271,7 @@ def test_long_pauses_of_the_client_between_a_few_requests_are_its_own():
         for n in range(4)
     )
     flow = analyzed(asks).flow(0)
-    assert "The client's longest pause took 2 s." in screen.sentences(flow)[0]
+    assert "The client's longest pause after an answer took 2 s." in screen.sentences(flow)[0]
     assert flow.remedy.words.startswith("Nothing to mend on the path")
 
 

@@ -101,3 +101,29 @@ def test_what_a_server_goes_on_to_send_is_no_turn(begins_s, turns):
             lines.append(f"+.0001 > . {sent}:{sent}(0) ack {heard} win 502")
     flow = analyzed("\n".join(lines)).flow(0, str(SERVER))
     assert (natures.nature(flow) is in_turn.NATURE) == turns
+
+
+def test_a_turn_that_is_in_no_exchange_ends_a_pause():
+    """Of three requests, the second has no known answer: nothing shows a pause from the first to the third."""
+    each = pd.DataFrame(
+        {
+            "request_start_ns": [0, 10, 40],
+            "response_end_ns": [4, 13, 45],
+            "duration_ns": [10, 15, 5],  # another turn of the client begins at 25
+        }
+    )
+    assert requests._between_ns(each).fillna(-1).tolist() == [6, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("relayed", "said"),
+    [
+        (True, "and 40 % behind the NAT or proxy."),
+        (False, "and 40 % at 198.51.100.2."),
+    ],
+)
+def test_the_time_behind_a_nat_is_not_the_servers(relayed, said):
+    shares = SimpleNamespace(parts={"client": 0.6, "server": 0.4}, relayed=relayed, news=1)
+    words = requests._of_client(None, "192.0.2.1", "198.51.100.2", shares)
+    assert words.replace("\N{NO-BREAK SPACE}", " ").endswith(said)
+    assert words.startswith("Nothing to mend here" if relayed else "Nothing to mend on the path")

@@ -19,7 +19,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.explain import trust
+from bdpcap.explain import place, trust
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.read.scale import choose
 from bdpcap.read.scale_source import UNKNOWN
@@ -626,6 +626,16 @@ def test_no_round_vanishes_where_the_path_stalls_and_the_senders_clock_is_coarse
     acked = rounds[(rounds["acked_bytes"] > 0) & (rounds["round"] > 0)]
     assert len(acked) > 500
     assert acked["throughput_bps"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "said"),
+    [(158_000, "next to 192.168.1.3"), (20_000_000, "on 192.168.1.3, behind 20 ms of delay on it")],
+)
+def test_work_of_a_host_is_no_delay_on_it(delay_ns, said, monkeypatch):
+    capture = bdpcap.analyze(ROOT / "sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+    monkeypatch.setattr(place.vantage, "behind", lambda _sides, _direction: ("sender", delay_ns))
+    assert place._delayed(capture) == said
 
 
 def test_a_delay_on_the_capturing_host_names_that_host():

@@ -25,6 +25,9 @@ __all__ = ["captured", "common", "of_connections", "on_router", "own", "shown_by
 HOSTS: Final = 3
 """Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
 
+_PROCESSING_NS: Final = 1_000_000
+"""Delay of a host's own packets below which it is its work, and no emulated path; a choice."""
+
 _NEXT_TO: Final = "next to"
 _NEAR: Final = "near"
 _BETWEEN: Final = "between the ends"
@@ -327,6 +330,8 @@ def _delayed(capture: Capture) -> str:
     end, delay_ns = behind
     at = 2 * stream + (direction if end == "sender" else 1 - direction)
     (name,) = capture._contents.streams.endpoints(np.array([at]))
+    if delay_ns < _PROCESSING_NS:
+        return f"{_NEXT_TO} {host(name)}"
     return f"on {host(name)}, behind {units.duration(delay_ns)} of delay on it"
 
 

@@ -152,7 +152,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     )
     limits = f". {'Other limits' if ended else 'Main limits'}: {', '.join(each)}" if each else ""
     small = 1 - without - most["sum"].sum() / total
-    if each and small >= NOTABLE_SHARE:
+    if (each or ended) and small >= NOTABLE_SHARE:
         limits += f"; {units.share(small)} of it in small flows"
     return f"{whole}{ended}{limits}{out}."
 

@@ -194,12 +194,20 @@ def _slow_answer(flow: Flow) -> str:
 
 def _long_pause(flow: Flow) -> str:
     """Return a sentence on the client's longest time from an answer to its next request; empty if nobody notices that."""
-    each = flow._requests
-    between = (each["request_start_ns"].shift(-1) - each["response_end_ns"]).dropna()
+    between = _between_ns(flow._requests).dropna()
     longest_ns = 0 if between.empty else int(between.max())
     return (
-        f" The client's longest pause took {units.duration(longest_ns)}." if longest_ns >= NOTICED_NS else ""
+        f" The client's longest pause after an answer took {units.duration(longest_ns)}."
+        if longest_ns >= NOTICED_NS
+        else ""
     )
+
+
+def _between_ns(each: pd.DataFrame) -> pd.Series[float]:
+    """Return the time from each answer to the next request; NaN where another turn follows, which is in no exchange."""
+    then_ns = each["request_start_ns"].shift(-1)
+    follows = each["request_start_ns"] + each["duration_ns"] == then_ns
+    return (then_ns - each["response_end_ns"]).where(follows)
 
 
 def _pauses(shares: Shares) -> str:
@@ -289,23 +297,28 @@ def _nothing_to_mend(flow: Flow, ends: tuple[str, str], side: str, shares: Share
         return "Nothing to mend on a path: both programs run on one host, and they decide."
     if requests.are_messages(shares):
         return requests.EVENTS
-    if side == "client" and shares.parts["client"] >= MOST:
-        quick = "" if _slow_answer(flow) and not shares.news else f" or at {server}"
-        return (
-            f"Nothing to mend on the path{quick}: the time passes at {client}, with its program or its user."
-        )
     if side == "client":
-        own, other = (units.share(shares.parts[end]) for end in ("client", "server"))
-        return (
-            f"Nothing to mend on the path: {own} of the time passes at {client}, with its program or its user, "
-            f"and {other} at {server}."
-        )
+        return _of_client(flow, client, server, shares)
     taken_ns = shares.parts[side] * shares.lasting_ns
     if taken_ns < NOTICED_NS:
         whose = "" if shares.relayed else " of the server"
         what = f"answers{whose}" if side == "server" else "round trips and transfers"
         return f"Nothing to mend: all {what} took {units.duration(taken_ns)}."
     return requests.advice(shares, side) if side == "server" and shares.news else ""
+
+
+def _of_client(flow: Flow, client: str, server: str, shares: Shares) -> str:
+    """Return the advice where a client's pauses took most of the time."""
+    whose = f"{client}, with its program or its user"
+    if shares.parts["client"] >= MOST:
+        quick = "" if _slow_answer(flow) and not shares.news else f" or at {server}"
+        return f"Nothing to mend on the path{quick}: the time passes at {whose}."
+    own, other = (units.share(shares.parts[end]) for end in ("client", "server"))
+    if shares.relayed:
+        return (
+            f"Nothing to mend here: {own} of the time passes at {whose}, and {other} behind the NAT or proxy."
+        )
+    return f"Nothing to mend on the path: {own} of the time passes at {whose}, and {other} at {server}."
 
 
 def _shown(flow: Flow) -> Shown | None:
@@ -326,7 +339,10 @@ def _shown(flow: Flow) -> Shown | None:
 
 def _pause(each: pd.DataFrame) -> Shown | None:
     """Return the frames of the client's longest pause: from an answer, or the request before it, to the next request."""
-    place = each["client_ns"][:-1].fillna(-1).argmax()
+    known = each["client_ns"].where(_between_ns(each).notna())[:-1].fillna(-1)
+    place = known.argmax()
+    if known.iloc[place] < 0:
+        return None
     one, then = each.iloc[place], each.iloc[place + 1]
     until_ns, since_ns = int(then["request_start_ns"]), int(one["response_end_ns"])
     within = int(one["request_end_ns"] - one["request_start_ns"]) > until_ns - since_ns
