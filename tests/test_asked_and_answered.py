@@ -447,15 +447,19 @@ def test_what_a_peer_did_in_idle_time_held_no_sender():
     assert "waited for the other end" not in verdict.sentence(flow)
 
 
-@pytest.mark.parametrize(("wait", "noted"), [("+2.5", True), ("+.2", False)])
-def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
+@pytest.mark.parametrize(
+    ("opening", "wait", "noted"),
+    # Without the handshake, either end may have asked.
+    [(HANDSHAKE, "+2.5", True), (HANDSHAKE, "+.2", False), ("0 > . 1:1(0) ack 1 win 502", "+2.5", False)],
+)
+def test_a_first_byte_that_a_person_waits_for_is_named(opening, wait, noted):
     # A request of 100 bytes, a wait, and an answer of thirty segments: the server sends most.
     answer = "\n".join(
         f"{wait if at == 0 else '+.020' if at % 10 == 0 else '+0'} < . {first}:{first + 1000}(1000) ack 101 win 500\n"
         f"+0 > . 101:101(0) ack {first} win 500"
         for at, first in enumerate(range(1, 30_001, 1000))
     )
-    capture = analyzed(f"\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
+    capture = analysed(f"{opening}\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
     said = " ".join(report.text(capture).split())
     assert ("The first byte of an answer came 2.5 s after its request." in said) == noted
 

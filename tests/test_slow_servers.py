@@ -127,3 +127,9 @@ def test_the_time_behind_a_nat_is_not_the_servers(relayed, said):
     words = requests._of_client(None, "192.0.2.1", "198.51.100.2", shares)
     assert words.replace("\N{NO-BREAK SPACE}", " ").endswith(said)
     assert words.startswith("Nothing to mend here" if relayed else "Nothing to mend on the path")
+
+
+@pytest.mark.parametrize(("opening", "asked_"), [(HANDSHAKE, True), ("0 > . 1:1(0) ack 1 win 502\n", False)])
+def test_without_the_handshake_nobody_is_known_to_have_asked(opening, asked_):
+    flow = analyzed(opening + asked([3.0], think="+.1")).flow(0, str(SERVER))
+    assert ("answered after 3 s" in flow.remedy.words) == asked_

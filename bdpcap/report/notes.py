@@ -195,10 +195,11 @@ def _sent_again(flow: Flow) -> str:
 def _first_byte(flow: Flow) -> str:
     """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it.
 
-    Of a client that sent most of its data in one request, that request counts.
+    Of a client that sent most of its data in one request, that request counts. Without the handshake, either end may have
+    asked.
     """
     exchanges = flow._requests
-    if exchanges.empty or nature(flow) in (*MUTUAL, TIMER):
+    if exchanges.empty or not flow._counts["handshake"] or nature(flow) in (*MUTUAL, TIMER):
         return ""
     served = exchanges["server"].iloc[0] == flow.sender
     asked = exchanges.iloc[0 if served else int(exchanges["request_bytes"].argmax())]

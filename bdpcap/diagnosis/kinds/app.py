@@ -235,9 +235,9 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
 def _by_itself(flow: Flow, own: pd.DataFrame, detail: str) -> str:
     """Return the detail of a program with little to send: a timer, another habit, or the wait for its peer."""
     found, paused = _waiting(flow, own, detail), pauses.of(flow.rtts)
-    # Data of the peer may have come by its timer.
+    # Data of the peer may have come by its timer, and repairs of lost flights by that of TCP.
     alone = found in ("small writes", "idle") and 2 * paused.after_peer <= paused.count
-    return "timer" if alone and pauses.period_ns(flow.rtts) else found
+    return "timer" if alone and pauses.period_ns(flow.rtts) and not may_be_losses(flow) else found
 
 
 def _slow(flow: Flow, own: pd.DataFrame) -> str:

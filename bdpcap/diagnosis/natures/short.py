@@ -472,9 +472,15 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
 def let_wait_ns(flow: Flow) -> int:
     """Return the longest time for which a server's program let its client wait; 0 if nobody notices that.
 
-    A request may be a message that a person answers. Data after the first byte may be news.
+    A request may be a message that a person answers. Data after the first byte may be news. Without the handshake, the
+    end that looks like the server may be the one that asks.
     """
-    if flow.is_from_client or not flow.capture._contents.has_exchanges or relay.relayed(flow):
+    if (
+        flow.is_from_client
+        or not flow._counts["handshake"]
+        or not flow.capture._contents.has_exchanges
+        or relay.relayed(flow)
+    ):
         return 0
     each = flow._requests
     longest_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"]).max()
