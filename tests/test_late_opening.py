@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from connected import OPENS, OPTIONS, TRY, analyzed, lived, shifted
 from packets import Address, pcap
@@ -11,7 +12,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.report import connections
+from bdpcap.report import connections, failures
 from bdpcap.report.page import html
 from bdpcap.report.text import LINES
 
@@ -98,6 +99,25 @@ def test_a_connection_opens_late_if_a_syn_timed_out(dialogue, opened):
     if opened:
         start = f"1 connection from {CLIENT.host} to port {SERVER.port} of {SERVER.host} opened only after"
         assert said[0].startswith(f"{start} {opened}. ")
+
+
+@pytest.mark.parametrize(("least_ms", "late_"), [(900, False), (1104, True)])
+def test_a_handshake_alone_shows_no_slow_path(least_ms, late_):
+    """Its own round trip, less what a host needed to answer, is that of no later data."""
+    life = {
+        "opening_ns": [1_105_000_000],
+        "syns": [1],
+        "syn_acks": [1],
+        "seen": [True],
+        "handshake": ["complete"],
+    }
+    both = {
+        "rtt_min_ns": [147_000_000, least_ms * 1_000_000],
+        "initial_rtt_ns": [1_105_000_000, 1_105_000_000],
+        "standstill_ns": [0, 0],
+    }
+    arrays = [{name: np.array(column) for name, column in table.items()} for table in (life, both)]
+    assert failures._opened_late(*arrays).tolist() == [late_]
 
 
 def test_a_connection_that_opened_late_may_also_have_failed():

@@ -61,6 +61,9 @@ TLS_FAILED: Final = "TLS failed"
 TLS_UNANSWERED: Final = "TLS unanswered"
 """Kind of a connection whose TLS hello the server acknowledged and never answered, until an end closed."""
 
+LATER: Final = 0.95
+"""Share of the handshake's round trip below which the least one is that of later data, and not its own; a choice."""
+
 HELLO_WAIT_NS: Final = 3_000_000_000
 """Least time that a client waits for an answer to its hello before it gives up; a choice. A server may close sooner."""
 
@@ -339,7 +342,7 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     rtt_ns = np.where(each, known_ns.max(axis=1), _least_rtt_ns(known_ns, opening_ns))
     initial_ns = both["initial_rtt_ns"].reshape(-1, 2)
     # Where nothing was sent again, and later round trips are hardly shorter, the path is as slow.
-    later_ns = np.where(known_ns < initial_ns, known_ns, NULL).max(axis=1)
+    later_ns = np.where(known_ns < LATER * initial_ns, known_ns, NULL).max(axis=1)
     rtt_ns = np.where(again, rtt_ns, np.maximum(rtt_ns, later_ns))
     timed = initial_ns[:, 0] != NULL
     far = (known_ns != NULL).any(axis=1) & (opening_ns // 2 < rtt_ns)
