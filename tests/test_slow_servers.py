@@ -104,15 +104,18 @@ def test_what_a_server_goes_on_to_send_is_no_turn(begins_s, turns):
 
 
 def test_a_turn_that_is_in_no_exchange_ends_a_pause():
-    """Of three requests, the second has no known answer: nothing shows a pause from the first to the third."""
+    """After the first answer, the next request follows, and after the second, a turn of the client that has no answer.
+
+    After the third, the server has news first.
+    """
     each = pd.DataFrame(
         {
-            "request_start_ns": [0, 10, 40],
-            "response_end_ns": [4, 13, 45],
-            "duration_ns": [10, 15, 5],  # another turn of the client begins at 25
+            "request_start_ns": [0, 10, 40, 90],
+            "response_end_ns": [4, 13, 45, 95],
+            "duration_ns": [10, 15, 5, 5],
         }
     )
-    assert requests._between_ns(each).fillna(-1).tolist() == [6, -1, -1]
+    assert requests._until_ns(each).fillna(-1).tolist() == [10, 25, 90, -1]
 
 
 @pytest.mark.parametrize(

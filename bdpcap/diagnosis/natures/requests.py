@@ -194,7 +194,7 @@ def _slow_answer(flow: Flow) -> str:
 
 def _long_pause(flow: Flow) -> str:
     """Return a sentence on the client's longest time from an answer to its next request; empty if nobody notices that."""
-    between = _between_ns(flow._requests).dropna()
+    between = (_until_ns(flow._requests) - flow._requests["response_end_ns"]).dropna()
     longest_ns = 0 if between.empty else int(between.max())
     return (
         f" The client's longest pause after an answer took {units.duration(longest_ns)}."
@@ -203,11 +203,11 @@ def _long_pause(flow: Flow) -> str:
     )
 
 
-def _between_ns(each: pd.DataFrame) -> pd.Series[float]:
-    """Return the time from each answer to the next request; NaN where another turn follows, which is in no exchange."""
-    then_ns = each["request_start_ns"].shift(-1)
-    follows = each["request_start_ns"] + each["duration_ns"] == then_ns
-    return (then_ns - each["response_end_ns"]).where(follows)
+def _until_ns(each: pd.DataFrame) -> pd.Series[float]:
+    """Return when the client sent again after each answer, perhaps in no exchange; NaN where it is not known to have."""
+    ended_ns = each["request_start_ns"] + each["duration_ns"]
+    # Where the server had news, or nothing followed, the exchange ended with its answer.
+    return ended_ns.where(ended_ns > each["response_end_ns"], each["request_start_ns"].shift(-1))
 
 
 def _pauses(shares: Shares) -> str:
@@ -339,7 +339,8 @@ def _shown(flow: Flow) -> Shown | None:
 
 def _pause(each: pd.DataFrame) -> Shown | None:
     """Return the frames of the client's longest pause: from an answer, or the request before it, to the next request."""
-    known = each["client_ns"].where(_between_ns(each).notna())[:-1].fillna(-1)
+    follows = _until_ns(each) == each["request_start_ns"].shift(-1)
+    known = each["client_ns"].where(follows)[:-1].fillna(-1)
     place = known.argmax()
     if known.iloc[place] < 0:
         return None
