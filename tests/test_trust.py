@@ -719,7 +719,7 @@ NEAR_CLIENT, BETWEEN_BOTH, SHORT = (".02", ".0001"), (".01", ".01"), (".00004", 
     ],
 )
 def test_unfinished_checksums_outrank_the_hop_limit(client, partial, said, tmp_path):
-    # The client begins with a hop limit of 63: its router may have told it to, in IPv6.
+    # The client begins with a hop limit of 63: in IPv6, its router may have set that.
     dialogue = """
     0      > S 0:0(0) win 64240 ttl 63 <mss 1460>
     +.02   < S. 0:0(0) ack 1 win 65535 ttl 50 <mss 1460>

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EQUAL", "SPREAD", "Pauses", "of", "period_ns"]
+__all__ = ["Pauses", "are_equal", "of", "period_ns"]
 
 FEWEST: Final = 3
 """Pauses with data of the peer that show whom the program waits for: one or two may be a greeting."""
-
-
 SPREAD: Final = 0.1
 """Difference of the intervals from their median, over it, up to which they are equal; users and servers vary by more."""
 EQUAL: Final = 0.9
@@ -70,7 +68,10 @@ def period_ns(rounds: pd.DataFrame) -> int | None:
     sends = rounds["in_flight_max_bytes"] > 0
     begins = rounds.loc[sends & ~sends.shift(fill_value=False), "start_ns"]
     between = begins.diff().dropna()
-    usual = between.median()
-    if len(between) < MANY or ((between - usual).abs() <= SPREAD * usual).mean() < EQUAL:
-        return None
-    return int(usual)
+    return int(between.median()) if len(between) >= MANY and are_equal(between) else None
+
+
+def are_equal(between_ns: pd.Series[float]) -> bool:
+    """Return whether some intervals, ns, are so equal that a timer made them; False without any."""
+    usual_ns = between_ns.median()
+    return bool(((between_ns - usual_ns).abs() <= SPREAD * usual_ns).mean() >= EQUAL)

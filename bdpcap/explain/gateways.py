@@ -14,6 +14,8 @@ from bdpcap.read.scale_source import DECLINED
 from bdpcap.words.endpoints import host, is_public, public_block
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bdpcap.capture import Capture, Flow
 
 __all__ = ["REMEDY", "Gateway", "gateway", "stand_ins"]
@@ -78,8 +80,9 @@ def gateway(flow: Flow) -> Gateway | None:
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
     if initial and (sign := _sign(flow, host(near), int(ttl), int(rtt_ns))):
         return Gateway(host(far), int(ttl), int(rtt_ns), sign)
-    opened_ns = ends[near]["initial_rtt_ns"]
-    if opened_ns and _is_split(rtt_ns, opened_ns) and (host(near), ttl) in _splits(flow.capture):
+    opened_ns = ends[near]["initial_rtt_ns"] or 0
+    split = _is_split(np.array([rtt_ns]), np.array([opened_ns]))
+    if split.all() and (host(near), ttl) in _splits(flow.capture):
         return Gateway(host(far), int(ttl), int(rtt_ns), "that of its SYN-ACK", int(opened_ns))
     return None
 
@@ -119,9 +122,14 @@ def _sign(flow: Flow, near: str, ttl: int, rtt_ns: int) -> str:
     return ""
 
 
-def _is_split(rtt_ns: int, opened_ns: int) -> bool:
-    """Return whether data are acknowledged so much sooner than SYNs that another host acknowledges them."""
-    return bool(0 < rtt_ns < _NEAR_NS and opened_ns >= max(_BY_RADIO_NS, _LATER * rtt_ns))
+def _is_split(rtt_ns: NDArray[np.int64], opened_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where data are acknowledged so much sooner than SYNs that another host acknowledges them.
+
+    Missing times are negative, and split nothing.
+    """
+    sooner = (rtt_ns > 0) & (rtt_ns < _NEAR_NS) & (rtt_ns <= opened_ns // _LATER)
+    split: NDArray[np.bool_] = sooner & (opened_ns >= _BY_RADIO_NS)
+    return split
 
 
 @once
@@ -131,9 +139,7 @@ def _splits(capture: Capture) -> frozenset[tuple[str, int]]:
     ttl, rtt_ns, opened_ns = (
         columns[name].reshape(-1, 2) for name in ("ttl", "rtt_min_ns", "initial_rtt_ns")
     )
-    near = (rtt_ns[:, 0] > 0) & (rtt_ns[:, 0] < _NEAR_NS)
-    later = opened_ns[:, 0] >= np.maximum(_BY_RADIO_NS, _LATER * np.where(near, rtt_ns[:, 0], 0))
-    streams = np.flatnonzero(near & later)[:_MOST]
+    streams = np.flatnonzero(_is_split(rtt_ns[:, 0], opened_ns[:, 0]))[:_MOST]
     names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
     found = Counter(
         (host(client), int(ttl[stream, 1]))

@@ -126,14 +126,13 @@ def _where(capture: Capture) -> _Where:
 
 def _shown(capture: Capture, rows: np.ndarray) -> _Where:
     """Return where most connections of `rows` were captured; times of batches show no delay."""
+    streams = capture._contents.streams.carriers["stream"][rows].astype(np.int64)
     if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
-        streams = capture._contents.streams.carriers["stream"][rows]
         return _by_ttls(capture, streams) or _Where(_UNKNOWN)
     found = _by_delays(capture, rows)
-    made = _by_checksums(capture, capture._contents.streams.carriers["stream"][rows].astype(np.int64))
     # A NAT that answers at once looks near.
-    other = found.own and made is not None and made.own and made.own[0] not in found.own
-    return made if made and other else found
+    made = _by_checksums(capture, streams) if found.own else None
+    return made if made and made.own and made.own[0] not in found.own else found
 
 
 def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
@@ -220,8 +219,8 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     """Return how many routers lie between the capture and a host, of which some `ends` are, or that it is next to it.
 
-    Unfinished checksums of its packets alone outrank their TTL. In IPv6, a router tells hosts with which hop limit to
-    begin (RFC 4861 section 4.2). A telephone that shares its access asks for one less.
+    Unfinished checksums of its packets alone outrank their TTL. In IPv6, a router sets the hop limit with which hosts
+    begin (RFC 4861 section 4.2). A telephone that shares its access sets one less.
     """
     columns = capture._contents.streams.directions("ttl", "partial_checksum")
     unfinished = columns["partial_checksum"] > 0

@@ -138,15 +138,13 @@ def pauses(flow: Flow) -> str:
     """Return the pauses that the time of a flow's data leaves out; empty if nobody notices them, or they are brief."""
     moved = _all(flow)
     least_ns = max(NOTICED_NS, BRIEF * moved.in_flight_ns)
-    if not moved.is_timed or not least_ns <= moved.pauses_ns < units.YEAR_NS:
-        return ""
-    if not _times(flow):
+    if not (moved.is_timed and _times(flow) and least_ns <= moved.pauses_ns < units.YEAR_NS):
         return ""
     lasted = units.duration(moved.pauses_ns)
     # Shorter pauses within the bursts count, too.
     return (
         f"; for {lasted} in all, nothing was in flight"
-        if _is_counted(flow)
+        if not moved.is_paced
         else f"; pauses took another {lasted}"
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
-from bdpcap.diagnosis.pauses import EQUAL, SPREAD
+from bdpcap.diagnosis.pauses import are_equal
 from bdpcap.explain.exchange_shares import shares
 from bdpcap.words import units
 
@@ -35,9 +35,7 @@ def _is_timer(flow: Flow) -> bool:
         return False
     small = each[["request_bytes", "response_bytes"]].to_numpy().max() < initial_window_bytes(flow)
     between = _intervals_ns(flow)
-    usual = between.median()
-    equal = ((between - usual).abs() <= SPREAD * usual).mean() >= EQUAL
-    if not (small and equal and usual >= NOTICED_NS):
+    if not (small and are_equal(between) and between.median() >= NOTICED_NS):
         return False
     # News that a server sends between them have another pace.
     found = shares(flow)
