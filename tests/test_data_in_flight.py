@@ -84,7 +84,7 @@ def test_some_rounds_have_their_own_size_and_time():
     flow = analysed(HANDSHAKE + BURSTS + FIN).flow(0, str(CLIENT))
     second = flow.rtts[flow.rtts["acked_bytes"] == 1460]
     moved = in_flight.within(flow, second)
-    assert moved.words(4380) == "1.46 kB of 4.38 kB at once"
+    assert moved.words(4380) == "1.46 kB of 4.38 kB within 100 ms"
     # Less than an initial window: each burst takes a round trip.
     assert moved.words(4380, "2 bursts") == "1.46 kB of 4.38 kB in 2 bursts"
     assert (
@@ -121,7 +121,7 @@ def test_a_rate_that_is_a_lower_bound_says_so():
 
 
 @pytest.mark.parametrize(
-    ("segments", "said"), [(10, "14.6 kB at once"), (11, "16.1 kB in 21 ms at 6.1 Mbit/s")]
+    ("segments", "said"), [(10, "14.6 kB within 100 ms"), (11, "16.1 kB in 21 ms at 6.1 Mbit/s")]
 )
 def test_what_leaves_without_an_acknowledgment_has_no_rate(segments, said):
     """RFC 6928: a sender may send ten segments before the first acknowledgment comes."""

@@ -15,12 +15,12 @@ TRIP_NS = 10_000_000
 class Known:
     """A flow of which no more than rounds and summary is known."""
 
-    def __init__(self, rtts, summary):
+    def __init__(self, rtts, summary, handshake=3):
         self.rtts, self.summary = rtts, summary
-        self._counts = {"unseen_bytes": 0}
+        self._counts = {"unseen_bytes": 0, "handshake": handshake}
 
 
-def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
+def full(megabits, *, stalls=0, mean_bps=0.0, handshake=3, **summary):
     """Return a flow with a round of one RTT at a full link for each rate; so many of the last take ten RTTs instead."""
     trips = [1] * (len(megabits) - stalls) + [10] * stalls
     end = [TRIP_NS * sum(trips[: number + 1]) for number in range(len(trips))]
@@ -42,7 +42,7 @@ def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
         "in_flight_max_bytes": 125_000,
         "active_throughput_bps": mean_bps,
     }
-    return Known(rtts, pd.Series(known | summary))
+    return Known(rtts, pd.Series(known | summary), handshake)
 
 
 def test_a_link_of_one_rate_does_not_vary():
@@ -94,6 +94,22 @@ def test_no_flow_is_faster_than_the_link_that_limits_it():
 def test_a_managed_queue_holds_a_segment(rate, trip_ns, words):
     flow = full([rate] * 60, mean_bps=rate * 1e6, rtt_median_ns=trip_ns)
     assert ALL["link"].causes["own queue"].then(flow).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("handshake", "waited", "then"),
+    [
+        (3, "packets waited 140 ms in its queue", "from 150 ms towards 21.7 ms"),
+        # A queue that stood before the capture may have stood in each round trip that it shows.
+        (0, "packets waited at least 140 ms in its queue", "from 150 ms towards 21.7 ms or less"),
+    ],
+)
+def test_without_the_handshake_the_least_round_trip_may_hold_a_queue(handshake, waited, then):
+    flow = full([1] * 60, handshake=handshake, mean_bps=1e6, rtt_median_ns=150_000_000)
+    flow.rtts["rtt_ns"] = 150_000_000
+    cause = ALL["link"].causes["own queue"]
+    assert cause.reason(flow, flow.rtts).endswith(waited)
+    assert cause.then(flow).endswith(then)
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,20 @@ def test_a_timer_of_the_peer_is_none_of_the_sender(asks, timer):
     assert (app.LIMIT.detail(flow, own) == "timer") == timer
     if timer:
         assert app._period(flow, own) == "it wrote every 1 s"
+
+
+@pytest.mark.parametrize("caught_up", [False, True])
+def test_an_answer_that_acknowledges_the_whole_request_leaves_none_open(caught_up):
+    # Two requests 7 ms apart, each answered at the server at once; the second answer comes a moment early, so that it
+    # seems to have left before its request came. News follow after 9 s.
+    second = 401 if caught_up else 201
+    dialogue = (
+        f"+.001 > P. 1:101(100) ack 1 win 502\n+.020 < P. 1:201(200) ack 101 win 500\n"
+        f"+.001 > P. 101:201(100) ack 201 win 502\n+.007 > P. 201:401(200) ack 201 win 502\n"
+        f"+.013 < P. 201:301(100) ack 201 win 500\n+.0065 < P. 301:401(100) ack {second} win 500\n"
+        f"+.001 > . 401:401(0) ack 401 win 502\n"
+        f"+9 < P. 401:501(100) ack 401 win 500\n+.001 > . 401:401(0) ack 501 win 502\n"
+    )
+    rtts = analysed(HANDSHAKE + dialogue).flow(0, str(SERVER)).rtts
+    longest = rtts.loc[(rtts["end_ns"] - rtts["start_ns"]).idxmax()]
+    assert (longest["limit"], longest["detail"] == "response time") == ("app", not caught_up)

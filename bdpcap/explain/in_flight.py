@@ -52,7 +52,7 @@ class Transfer:
 
         Bursts that hold no more than an initial window stand for the time: that of each depends on the path alone.
         Without bursts, the whole time follows that of the data, or stands for it where they fit in an initial window.
-        Then a tenth of a second is "at once".
+        Less than a tenth of a second needs no digits.
         """
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
@@ -63,7 +63,7 @@ class Transfer:
             return f"{size}{of} in {bursts}"
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
         if not self.is_paced and self.spanned_ns < AT_ONCE_NS:
-            return f"{size}{of} at once"
+            return f"{size}{of} within {units.duration(AT_ONCE_NS)}"
         if has_pauses and not self.is_paced:
             return f"{size}{of} within {units.duration(self.spanned_ns)}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)

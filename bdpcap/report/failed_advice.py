@@ -393,7 +393,8 @@ def _refused(line: Line, around: Around) -> str:
     if _fell_back(line, others):
         return _FELL_BACK
     probe = line.came_once and (line.of_strangers or line.bare)
-    probe |= line.public and len(line.servers) == 1 and line.servers.one in around.probed
+    alone = line.of_strangers or (line.public and len(line.servers) == 1)
+    probe |= alone and line.servers.one in around.probed
     if probe:
         return _PROBE
     of_others = is_public(line.servers.one.strip("[]")) and not line.at_server

@@ -126,17 +126,22 @@ def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
 
 
 def _probed(refused: list[Line]) -> set[str]:
-    by_server: defaultdict[str, list[Line]] = defaultdict(list)
+    by_host: defaultdict[str, list[Line]] = defaultdict(list)
     for line in refused:
-        if line.public and len(line.servers) == 1:
-            by_server[line.servers.one].append(line)
+        # The host of the capture may have several addresses.
+        if line.of_strangers:
+            by_host[""].append(line)
+        elif line.public and len(line.servers) == 1:
+            by_host[line.servers.one].append(line)
     return {
         server
-        for server, own in by_server.items()
+        for own in by_host.values()
         if all(
             len(np.unique(np.concatenate([getattr(line, side).hashes() for line in own]))) > NAMED
             for side in ("clients", "ports")
         )
+        for line in own
+        for server in line.servers.first
     }
 
 

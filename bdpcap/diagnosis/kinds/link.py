@@ -27,13 +27,19 @@ FEW_SEGMENTS: Final = 4
 """Segments in a queue up to which no queue is shorter: those of two acknowledgments, or of a small write."""
 
 
+def _may_have_stood(flow: Flow) -> bool:
+    """Return whether the capture lacks the handshake: the queue may have stood before it, and in each round trip."""
+    return not flow._counts["handshake"]
+
+
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
     least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
     reasons = [f"it carried this flow at {units.rate(full_bps(flow))}"] if own["acked_bytes"].any() else []
     known = pd.notna(least) and pd.notna(usual)
     # A queue holds a segment at least; a shorter wait shows that the capture does not measure round trips.
     if known and rates.bytes_at(delivered_bps(own), float(usual - least)) >= flow.summary["mss_bytes"]:
-        reasons.append(f"packets waited {units.duration(usual - least)} in its queue")
+        at_least = "at least " if _may_have_stood(flow) else ""
+        reasons.append(f"packets waited {at_least}{units.duration(usual - least)} in its queue")
     return ", and ".join(reasons)
 
 
@@ -52,7 +58,7 @@ def _shorter(flow: Flow) -> str:
         return f"{same}, whatever the ends set"
     return (
         f"{same}; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
-        f"{units.duration(least + segment_ns)}"
+        f"{units.duration(least + segment_ns)}{' or less' if _may_have_stood(flow) else ''}"
     )
 
 

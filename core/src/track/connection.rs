@@ -542,6 +542,7 @@ impl Connection {
         own.has_payload |= payload && !matches!(effect.kind, Kind::KeepAlive | Kind::Rst);
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
+            own.flow.set_caught_up(other.flow.tap.is_acknowledged());
             self.turns.set_unseen_bytes(self.unseen_bytes);
             let way = &own.flow.tap_to_sender;
             // No acknowledgment counts as delayed while the round trip to the receiver is unknown.

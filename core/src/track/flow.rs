@@ -325,6 +325,12 @@ impl Flow {
         (1..=next).contains(&self.tap.space.relative(acknowledgment))
     }
 
+    /// Notes whether the latest data sent acknowledge all payload of the peer; next to the sender, times show that.
+    pub fn set_caught_up(&mut self, caught_up: bool) {
+        let away = !self.tap_to_sender.tap_at_sender();
+        self.rounds.get().set_caught_up(away && caught_up);
+    }
+
     /// Passes half the round trip to the sender on to the rounds; 0 where the tap is at the sender.
     fn update_shift(&mut self) {
         let shift_ns = if self.tap_to_sender.tap_at_sender() {

@@ -71,6 +71,8 @@ pub struct Rounds {
     empty_zero_ns: i64,
     /// When the sender received the latest payload of its peer, ns; [`NULL`] before the first.
     peer_data_ns: i64,
+    /// Do the latest data sent acknowledge all payload of the peer so far, which therefore came before them?
+    caught_up: bool,
     /// When the wait for the next acknowledgment began: the first send after an empty flight, or the last
     /// acknowledgment of new data; [`NULL`] before the first send.
     awaiting_since_ns: i64,
@@ -120,6 +122,7 @@ impl Rounds {
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
             peer_data_ns: NULL,
+            caught_up: false,
             awaiting_since_ns: NULL,
             longest_stall_ns: 0,
             longest_stall_start_ns: NULL,
@@ -312,7 +315,7 @@ impl Rounds {
             if peer_ns > 0 {
                 self.close(own_since_ns, at.frame, next, sender);
             }
-            let answering = self.peer_data_ns > self.bursts.last_send_ns();
+            let answering = !self.caught_up && self.peer_data_ns > self.bursts.last_send_ns();
             let turn = if answering { Round::ANSWERING } else { 0 };
             self.set_idle(now_ns - own_since_ns, zero_ns - peer_zero_ns, turn);
         }
@@ -350,6 +353,13 @@ impl Rounds {
     /// Notes payload of the peer that the sender received at `now_ns`.
     pub fn peer_sent(&mut self, now_ns: i64) {
         self.peer_data_ns = self.peer_data_ns.max(now_ns);
+        self.caught_up = false;
+    }
+
+    /// Notes whether the latest data sent acknowledge all payload of the peer. Away from the sender, the time at which
+    /// that came to it is known to within jitter only.
+    pub fn set_caught_up(&mut self, caught_up: bool) {
+        self.caught_up = caught_up;
     }
 
     /// Counts `data` that the sender sent. `ack_age_ns` returns how long the sender had had its last acknowledgment,
