@@ -50,6 +50,12 @@ ANSWERS = """
 """
 
 
+AGAIN = f"""
+    +.005 < S. 0:0(0) ack 1 win 65535 {OPTIONS}
+    +0    > .  101:101(0) ack 1 win 502
+"""
+
+
 OTHER = Address(CLIENT.host, 50_000)
 
 
@@ -155,6 +161,13 @@ def test_the_time_of_opening_ends_with_the_clients_answer():
         (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.5 < S.')}", [], "The answers came late"),
         # The first SYN-ACK was lost: its timer of a second ran out, and the round trip is 20 ms.
         (f"100 {TRY}{OPENS.replace('+.020 < S.', '+1.02 < S.')}", [], "the first was probably lost"),
+        # Next to the client, both SYNs are answered; the first answer comes a round trip after the second SYN.
+        (f"100 {TRY}\n+1 {TRY}{OPENS}{AGAIN}{ANSWERS}", [], "A SYN or its answer was lost, or came later"),
+        (
+            f"100 {TRY}\n+1 {TRY}{OPENS.replace('+.020 < S.', '+.3 < S.')}{AGAIN}{ANSWERS}",
+            [],
+            "The answers came late",
+        ),
         # The client is near: it confirms data at once.
         (f"100 {TRY}{OPENS.replace('+0    > .', '+1.5 > .')}{ANSWERS}", [], "the client confirmed late"),
         # The port was open meanwhile.

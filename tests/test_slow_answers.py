@@ -72,3 +72,13 @@ def test_flows_without_an_entry_that_waited_are_not_well():
     made = capture([2, 0.01, 2.5, 0.01, 3])
     assert ranking.groups(made) == []
     assert "nothing to mend" not in headline.no_bulk(made).lower()
+
+
+@pytest.mark.parametrize(("waits", "told"), [([0.01, 2, 1.5], "stream 1 waited 2 s"), ([0.01, 0.5], "")])
+def test_the_longest_of_few_slow_answers_is_named(waits, told):
+    made = capture(waits)
+    said = slow_answers.exception(made, made.flows)
+    assert said == (f", but {told} for the answer of {SERVER.host}" if told else "")
+    # What a client sent waited for no answer of its own.
+    clients = made.flows[made.flows["receiver"] == str(SERVER)]
+    assert slow_answers.exception(made, clients) == ""

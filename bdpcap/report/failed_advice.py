@@ -419,7 +419,7 @@ def _late(line: Line, others: Talks) -> str:
     if not line.at_client and line.syn_acks >= twice:
         return _ANSWERS_LOST
     # Next to the client, each answer that the capture has reached it.
-    if line.at_client and line.syn_acks >= line.syns:
+    if line.at_client and line.syn_acks >= line.syns and not line.retried:
         return _ANSWERED_LATE
     if _opened_others(line, others, line.start_ns, line.opened_ns):
         return _QUEUE_OR_LOST.format("meanwhile")

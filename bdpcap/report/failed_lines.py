@@ -249,6 +249,8 @@ class Line:
     """Shortest and longest time from the first SYN to the end of the handshake."""
     confirmed_late: bool = True
     """Whether the server answered each client in time, and the client confirmed late."""
+    retried: bool = True
+    """Whether the first SYN-ACK of each came a round trip after a SYN that was sent again."""
     answered_again: bool = True
     """Whether each only SYN-ACK came as late as a second one would."""
     opened_ns: int = -sys.maxsize
@@ -305,6 +307,7 @@ class Line:
         in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
         self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
         self.answered_again &= bool(rows["answered_again"].all())
+        self.retried &= bool(rows["retried"].all())
         self.opened_ns = max(self.opened_ns, int((rows["start_ns"] + opening_ns.clip(lower=0)).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))

@@ -93,7 +93,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
     server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
     ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
-    ``answered_again`` is whether the only SYN-ACK came as late as a second one would.
+    ``answered_again`` is whether the only SYN-ACK came as late as a second one would. ``retried`` is whether it came a
+    round trip after a SYN that was sent again.
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
     sent it. ``at_client`` and ``at_server`` are whether the capture was taken next to that end.
     ``by_client`` and ``by_server`` are whether that end ended it, and ``reset`` whether a reset did.
@@ -152,6 +153,7 @@ def _table(
         "end_ns": both["end_ns"][::2][rows],
         "answered_ns": life["answered_ns"][rows],
         "answered_again": _answered_again(life, both)[rows],
+        "retried": _retried(life, both)[rows],
         "opening_ns": life["opening_ns"][rows],
         "syns": life["syns"][rows],
         "syn_acks": life["syn_acks"][rows],
@@ -367,6 +369,22 @@ def _answered_again(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArra
         (life["syns"] == 1) & (life["syn_acks"] == 1) & (abs(beyond_ns) <= TIMER_ERROR_NS)
     )
     return again
+
+
+def _retried(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return in which connections the first SYN-ACK came a round trip after the timer of a SYN that was sent again.
+
+    The SYN before, or its answer, was lost: an answer that is late comes at any time. Each timer is twice the last (RFC
+    6298 section 5.5).
+    """
+    rtt_ns = both["rtt_min_ns"][::2]
+    beyond_ns = life["answered_ns"] - np.where(rtt_ns == NULL, life["answered_ns"], rtt_ns)
+    again = np.round(np.log2(np.maximum(beyond_ns / FIRST_TIMEOUT_NS + 1, 1)))
+    expected_ns = FIRST_TIMEOUT_NS * (2**again - 1)
+    retried: NDArray[np.bool_] = (
+        (again >= 1) & (again < life["syns"]) & (abs(beyond_ns - expected_ns) <= TIMER_ERROR_NS)
+    )
+    return retried
 
 
 def _made_on_the_way(both: dict[str, Any], by_client: NDArray[np.bool_]) -> NDArray[np.bool_]:

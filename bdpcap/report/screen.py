@@ -17,7 +17,7 @@ from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
-from bdpcap.report import ranking, verdict
+from bdpcap.report import ranking, slow_answers, verdict
 from bdpcap.report.connections import broke
 from bdpcap.report.notes import notes
 from bdpcap.report.part import part
@@ -167,11 +167,19 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     failures = capture is not None and part("the connections", lambda: broke(capture), lambda _: False)
     nothing = "Failures aside, nothing" if failures else "Nothing"
     said = [
-        _of_quiet(fine, detailed, f" in {what}. {nothing} to mend there."),
+        _of_quiet(fine, detailed, f" in {what}. {nothing} to mend there{_slow(fine)}."),
         _of_quiet(slight, detailed, ", too little to matter here."),
         _of_quiet(undecided, detailed, ", undecided."),
     ]
     return " ".join(filter(None, said))
+
+
+def _slow(quiet: list[Group]) -> str:
+    """Return a clause on the longest wait for an answer in the flows of groups; empty if nobody notices one."""
+    if not quiet:
+        return ""
+    flows = pd.concat([group.flows for group in quiet])
+    return part("slow answers", lambda: slow_answers.exception(quiet[0].flow.capture, flows), lambda _: "")
 
 
 def _is_mutual(flow: Flow) -> bool:

@@ -1,19 +1,21 @@
-"""A server that let many connections wait, each for its only answer: no flow of them is large enough for an entry."""
+"""Servers that let connections wait, each for its only answer, among flows that have no entry."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.gateways import gateway
+from bdpcap.report.ranking import keys
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.capture import Capture
 
-__all__ = ["sentence"]
+__all__ = ["exception", "sentence"]
 
 _FEWEST: Final = 3
 """Fewest slow answers that show a habit of a server; a choice: one or two may be chance."""
@@ -29,11 +31,7 @@ def sentence(capture: Capture, flows: pd.DataFrame) -> str:
     slow = flows[(flows["limit"] == "app") & (flows["active_ns"] >= NOTICED_NS)]
     if len(slow) < _FEWEST or not capture._contents.has_exchanges:
         return ""
-    each = capture.exchanges
-    each = each[each["stream"].isin(flows["stream"]) & ~each["tls_handshake"]]
-    only = each[~each["stream"].duplicated(keep=False)]
-    # A server may go on later with other news.
-    waited_ns = only["server_ns"].fillna(0).clip(upper=only["response_start_ns"] - only["request_end_ns"])
+    only, waited_ns = _only_answers(capture, flows)
     late = only[waited_ns >= NOTICED_NS]
     if late.empty:
         return ""
@@ -44,6 +42,35 @@ def sentence(capture: Capture, flows: pd.DataFrame) -> str:
     which = f"{units.count(len(own))} of {units.number(len(waited_ns), 'connection')} to {server}"
     longest = units.duration(waited_ns.max())
     return f" Of them, {which} waited over a second for their only answer, {longest} at most: see what it did meanwhile."
+
+
+def exception(capture: Capture, flows: pd.DataFrame) -> str:
+    """Return a clause on the longest wait for an only answer among some flows; empty unless a person notices it."""
+    if not capture._contents.has_exchanges:
+        return ""
+    only, waited_ns = _only_answers(capture, flows)
+    answers = only.set_index(["stream", "server"]).index.isin(keys(flows))
+    late = waited_ns[answers & (waited_ns >= NOTICED_NS)]
+    if late.empty:
+        return ""
+    longest = only.loc[late.nlargest(1).index].iloc[0]
+    stream, server = int(longest["stream"]), host(str(longest["server"]))
+    if _is_relayed(capture, stream):
+        return ""
+    return f", but stream {stream} waited {units.duration(late.max())} for the answer of {server}"
+
+
+def _only_answers(capture: Capture, flows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Return the exchanges of streams of flows with no other, and the time in ns that each server let its client wait.
+
+    Exchanges of TLS handshakes are no others.
+    """
+    each = capture.exchanges
+    each = each[each["stream"].isin(flows["stream"]) & ~each["tls_handshake"]]
+    only = each[~each["stream"].duplicated(keep=False)]
+    # A server may go on later with other news.
+    waited_ns = only["server_ns"].fillna(0).clip(upper=only["response_start_ns"] - only["request_end_ns"])
+    return only, waited_ns
 
 
 def _is_relayed(capture: Capture, stream: int) -> bool:

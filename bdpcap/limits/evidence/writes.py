@@ -243,6 +243,18 @@ class Writes(Concept):
         """Acknowledgments with payload of the peer, in nine rounds."""
         return self.rounds.around(self.rounds.acks_with_payload)
 
+    @field("rounds")
+    def replied(self) -> Floats:
+        """Rounds of nine in which payload of the peer came."""
+        return self.rounds.around(np.minimum(self.rounds.acks_with_payload, 1.0))
+
+    @field("yes")
+    def called(self) -> Bools:
+        """Did payload of the peer come in the round, or in the one before?"""
+        came = self.rounds.acks_with_payload
+        called: Bools = came + self.rounds.shifted(came, -1, 0.0) > 0
+        return called
+
     @field("ratio")
     def messages_per_reply(self) -> Floats:
         """Short segments, each the end of a message, per reply over nine rounds; unknown without replies."""

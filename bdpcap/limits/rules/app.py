@@ -171,13 +171,15 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(
-                at_least(Writes.replies, 5, because="a reply in more than half of nine rounds"),
+                at_least(Writes.replied, 5, because="more than half of nine rounds"),
                 any_of(UNANSWERED, ANSWERED_EACH),
             ),
-            all_of(ANSWERED_EACH, at_least(Writes.after_short_share, 0.75, because=MEASURED)),
+            all_of(
+                ANSWERED_EACH, it(Writes.called), at_least(Writes.after_short_share, 0.75, because=MEASURED)
+            ),
         ),
         unless=any_of(HELD_OR_STANDS, LOSS, QUEUED),
-        says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
+        says="The program waited for its peer's replies, which came in {writes.replied} of nine rounds.",
         why="An application that waits for an answer has nothing to send until it comes.",
     ),
 )
