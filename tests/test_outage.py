@@ -732,3 +732,10 @@ def test_a_black_hole_shows_behind_it_by_the_hole_that_is_filled_in_pieces(piece
     +.001 > .  1:1(0) ack 3024 win 500 ttl 62
     """)
     assert (natures.nature(flow) is natures.BLACK_HOLE) == (piece == 536)
+
+
+def test_no_exchange_is_held_by_itself(monkeypatch):
+    # Its programs took the time: no wait for an acknowledgment explains it.
+    flow = opened(LOST_TWICE).flow(0)
+    monkeypatch.setattr(headline, "nature", lambda _: natures.REQUESTS)
+    assert headline._hold(flow, 9e9) == ""

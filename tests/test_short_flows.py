@@ -715,7 +715,7 @@ def test_a_link_that_is_full_for_moments_holds_no_short_transfer(monkeypatch, li
         monkeypatch.setattr(short, name, lambda _flow: False)
     summary = {"limit": "link", "link_share": link_share, "active_ns": active_ns, "rtt_min_ns": 1e7}
     summary |= {"retransmitted_bytes": 0}
-    assert short.NATURE.holds(SimpleNamespace(summary=summary)) == brief
+    assert short.NATURE.holds(SimpleNamespace(summary=summary, is_from_client=False)) == brief
 
 
 @pytest.mark.parametrize(

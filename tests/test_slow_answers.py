@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 
 import pytest
+from dialogues import analysed
 from packets import Address, pcap
-from scenario import HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
-from bdpcap.report import headline, ranking, slow_answers
+from bdpcap.report import headline, ranking, screen, slow_answers
 
 SERVER = Address("198.51.100.2", 6475)
 
@@ -82,3 +83,20 @@ def test_the_longest_of_few_slow_answers_is_named(waits, told):
     # What a client sent waited for no answer of its own.
     clients = made.flows[made.flows["receiver"] == str(SERVER)]
     assert slow_answers.exception(made, clients) == ""
+
+
+@pytest.mark.parametrize(("wait", "late"), [(3, True), (0.3, False)])
+def test_the_wait_for_an_answer_outweighs_an_upload_within_a_second(wait, late):
+    # The receive window lets 20 segments through in each of 12 round trips of 20 ms.
+    upload, sent = "", 1
+    for _ in range(12):
+        upload += "".join(
+            f"+0 > . {sent + 1460 * n}:{sent + 1460 * (n + 1)}(1460) ack 1 win 502\n" for n in range(20)
+        )
+        sent += 20 * 1460
+        upload += f"+.020 < . 1:1(0) ack {sent} win 7300\n"
+    end = f"+{wait} < P. 1:101(100) ack {sent} win 7300\n+.001 > F. {sent}:{sent}(0) ack 101 win 502"
+    flow = analysed(f"{HANDSHAKE}{upload}{end}").flow(0, str(CLIENT))
+    assert flow.summary["limit"] == "rwnd"
+    assert (f"answered after {wait + 0.02:.3g} s" in flow.remedy.words) == late
+    assert ("the first byte of an answer" in " ".join(screen.sentences(flow)).lower()) == late

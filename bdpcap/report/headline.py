@@ -23,7 +23,8 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.natures.outage import reached_others
-from bdpcap.diagnosis.natures.short import LITTLE, NOTICED_NS, let_wait_ns
+from bdpcap.diagnosis.natures.short import LITTLE, NOTICED_NS, late_answer_ns
+from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings import requests
@@ -161,7 +162,7 @@ def _well(shown: list[Group], other: str = "", *, noticed: bool) -> str:
     """Return that nothing needs mending; of the flows shown alone, where another lost a time that a person notices."""
     if noticed:
         return "; the flows shown need no mending"
-    waited = any(nature(group.flow) is LITTLE and let_wait_ns(group.flow) for group in shown)
+    waited = any(nature(group.flow) in (LITTLE, SHORT) and late_answer_ns(group.flow) for group in shown)
     return f"; nothing{other} {'on the path' if waited else 'here'} needs mending"
 
 
@@ -318,8 +319,10 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     known = flows[flows["longest_stall_ns"].notna() & (flows["payload_bytes"] > KEEP_ALIVE_BYTES)]
     for _, flow, held_ns in _held(capture, known, least_ns):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
-        if has_place(flow) and nature(flow) not in (DISOWNED, TOO_LATE) and not _of_stranger(flow):
-            return f" Of them, stream {flow.stream} {_hold(flow, held_ns)}."
+        if not has_place(flow) or nature(flow) in (DISOWNED, TOO_LATE) or _of_stranger(flow):
+            continue
+        if hold := _hold(flow, held_ns):
+            return f" Of them, stream {flow.stream} {hold}."
     return ""
 
 
@@ -337,6 +340,8 @@ def _of_stranger(flow: Flow) -> bool:
 def _hold(flow: Flow, held_ns: float) -> str:
     """Return how long a flow was held, and its limit: most of the time may be one wait for an acknowledgment.
 
+    Empty for an exchange whose time no such wait explains: its programs or round trips may have taken it.
+
     A receiver's TCP acknowledges within half a second (RFC 9293 section 3.8.6.3) without its program. So data that
     waited for longer waited for the path or for that host, unless the window was closed.
     """
@@ -348,6 +353,8 @@ def _hold(flow: Flow, held_ns: float) -> str:
     if kind is OUTAGE:
         return f"waited {units.duration(min(stall_ns, held_ns))} for an acknowledgment{tries}"
     if not late or stall_ns < held_ns / 2 or rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
+        if kind in MUTUAL:
+            return ""
         # Rounds with a repair begin before the loss, and end after the repair.
         known_ns = min(stall_ns, held_ns) if kind in (LOSSES, LATE) else held_ns
         return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"

@@ -27,7 +27,7 @@ from bdpcap.diagnosis.natures import (
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
-from bdpcap.explain import shared_mss
+from bdpcap.explain import first_answer, shared_mss
 from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -193,23 +193,12 @@ def _sent_again(flow: Flow) -> str:
 
 
 def _first_byte(flow: Flow) -> str:
-    """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it.
-
-    Of a client that sent most of its data in one request, that request counts. Without the handshake, either end may have
-    asked.
-    """
-    exchanges = flow._requests
-    if exchanges.empty or not flow._counts["handshake"] or nature(flow) in (*MUTUAL, TIMER):
+    """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it."""
+    waited_ns = first_answer.waited_ns(flow)
+    if waited_ns < NOTICED_NS or nature(flow) in (*MUTUAL, TIMER):
         return ""
-    served = exchanges["server"].iloc[0] == flow.sender
-    asked = exchanges.iloc[0 if served else int(exchanges["request_bytes"].argmax())]
-    if not served and 2 * asked["request_bytes"] <= flow.summary["payload_bytes"]:
-        return ""
-    waited_ns = int(asked["response_start_ns"]) - int(asked["request_end_ns"])
-    if waited_ns < NOTICED_NS:
-        return ""
-    waited, which = units.duration(waited_ns), "its request" if served else "the end of these data"
-    return f"The first byte of an answer came {waited} after {which}."
+    which = "the end of these data" if flow.is_from_client else "its request"
+    return f"The first byte of an answer came {units.duration(waited_ns)} after {which}."
 
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (

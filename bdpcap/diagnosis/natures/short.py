@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap.diagnosis import again, relay
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
-from bdpcap.explain import gate, in_flight
+from bdpcap.explain import first_answer, gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
@@ -28,7 +28,7 @@ __all__ = [
     "NOTICED_NS",
     "ends_by_itself",
     "initial_window_bytes",
-    "let_wait_ns",
+    "late_answer_ns",
     "pauses",
     "shown",
     "speed",
@@ -317,8 +317,14 @@ def _is_short(flow: Flow) -> bool:
     first |= summary["limit"] == "cwnd" and few
     # A link is full for moments whenever bursts come faster than it carries them.
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
+    first |= _waited_ns(flow) >= NOTICED_NS
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
+
+
+def _waited_ns(flow: Flow) -> int:
+    """Return the time for which a client waited for the answer to its data; 0 for a server."""
+    return first_answer.waited_ns(flow) if flow.is_from_client else 0
 
 
 def _are_trips(flow: Flow) -> bool:
@@ -458,16 +464,28 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend: data were in flight for {data_ns} in all, and the program sets the pace.",
         )
-    if longest_ns := let_wait_ns(flow):
-        server = host(flow.sender)
-        words = f"{server} answered after {units.duration(longest_ns)}: its log shows why, if somebody waited for that."
-        return "", f"Nothing to mend on the path: {words}"
+    if late := _answered_late(flow):
+        return "", late
     behind = ", and the path behind a NAT or proxy," if relay.relayed(flow) else ""
     trips = "" if on_one_machine(host(flow.sender), host(flow.receiver)) else " and round trips"
     return "", f"Nothing to mend: so little data needs no rate; programs{trips}{behind} set the pace."
 
 
-def let_wait_ns(flow: Flow) -> int:
+def _answered_late(flow: Flow) -> str:
+    """Return advice on an answer for which its client waited for longer than a person does not notice; else empty."""
+    waited_ns = late_answer_ns(flow)
+    server = host(flow.receiver if flow.is_from_client else flow.sender)
+    words = f"{server} answered after {units.duration(waited_ns)}: its log shows why, if somebody waited for that."
+    return f"Nothing to mend on the path: {words}" if waited_ns else ""
+
+
+def late_answer_ns(flow: Flow) -> int:
+    """Return the longest wait of a client for an answer, to this flow or of it; 0 if nobody notices one."""
+    waited_ns = _waited_ns(flow)
+    return waited_ns if waited_ns >= NOTICED_NS else _let_wait_ns(flow)
+
+
+def _let_wait_ns(flow: Flow) -> int:
     """Return the longest time for which a server's program let its client wait; 0 if nobody notices that.
 
     A request may be a message that a person answers. Data after the first byte may be news. Without the handshake, the
@@ -495,6 +513,8 @@ def _short_advice(flow: Flow) -> tuple[str, str]:
     if _are_trips(flow):
         rtt = units.duration(flow.summary["rtt_min_ns"])
         return "", f"Nothing to mend: most of the time went into round trips of {rtt}."
+    if late := _answered_late(flow):
+        return "", late
     moved = in_flight.whole(flow)
     if _bulk(flow) is None and moved.in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."

@@ -1,0 +1,26 @@
+"""The wait for the answer to a flow's request: from the end of the request to the answer's first byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["waited_ns"]
+
+
+def waited_ns(flow: Flow) -> int:
+    """Return the time in ns from a flow's first request to the first byte of its answer; 0 where that is unknown.
+
+    Of a client that sent most of its data in one request, that request counts. Without the handshake, either end may have
+    asked.
+    """
+    exchanges = flow._requests
+    if exchanges.empty or not flow._counts["handshake"]:
+        return 0
+    served = exchanges["server"].iloc[0] == flow.sender
+    asked = exchanges.iloc[0 if served else int(exchanges["request_bytes"].argmax())]
+    if not served and 2 * asked["request_bytes"] <= flow.summary["payload_bytes"]:
+        return 0
+    return int(asked["response_start_ns"]) - int(asked["request_end_ns"])
