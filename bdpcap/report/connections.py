@@ -9,7 +9,15 @@ from bdpcap.explain.once import once
 from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice
 from bdpcap.report.failed_around import around
 from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
-from bdpcap.report.failures import DONE, LATE, ON_THE_WAY, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
+from bdpcap.report.failures import (
+    DONE,
+    HTTP_UNANSWERED,
+    LATE,
+    ON_THE_WAY,
+    TLS_FAILED,
+    TLS_UNANSWERED,
+    TOO_LATE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +106,7 @@ def in_vain(capture: Capture) -> bool:
     made = lines(capture)
     asking = made["never answered"] + made["challenged"]
     wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
-    left = any(made[kind] for kind in (TLS_FAILED, TLS_UNANSWERED, ON_THE_WAY))
+    left = any(made[kind] for kind in (TLS_FAILED, TLS_UNANSWERED, HTTP_UNANSWERED, ON_THE_WAY))
     return left or any(line.least_syns > BY_CHANCE for line in wanting)
 
 

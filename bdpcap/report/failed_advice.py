@@ -9,6 +9,7 @@ from bdpcap.report import tls, unclosed
 from bdpcap.report.failed_around import RACING
 from bdpcap.report.failed_lines import NAMED, REPEATED_NS, WITHOUT_DATA
 from bdpcap.report.failures import (
+    HTTP_UNANSWERED,
     LATE,
     ON_THE_WAY,
     REPEATED,
@@ -39,6 +40,8 @@ _ADVICE: Final = {
     "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
     TLS_UNANSWERED: "The host acknowledged the hello, and its program sent nothing: see whether that hung, or speaks "
     "another protocol on this port.",
+    HTTP_UNANSWERED: "The host acknowledged the request, and its program sent nothing: "
+    "see in its log what became of it.",
     "timeout": "Find what drops the data, or whether the far end is gone: they were never acknowledged.",
     "unread": "Its program had stopped reading: see in its log why, and why it ended.",
     ON_THE_WAY: "The resets passed fewer routers than other packets from that address. "

@@ -15,6 +15,7 @@ from bdpcap.read.hops import MOST_ROUTERS
 from bdpcap.report import tls
 from bdpcap.report.failures import (
     DONE,
+    HTTP_UNANSWERED,
     LATE,
     ON_THE_WAY,
     TLS_FAILED,
@@ -43,6 +44,7 @@ FAILED: Final = (
     "never completed",
     "withdrawn",
     TLS_FAILED,
+    HTTP_UNANSWERED,
     TLS_UNANSWERED,
     "timeout",
     "unread",
@@ -243,8 +245,8 @@ class Line:
     """Longest time from the first packet of a connection to its last."""
     open_ns: int = 0
     """Longest time from the end of a handshake to the last packet."""
-    hello_wait_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
-    """Shortest and longest time for which a TLS hello waited in vain."""
+    in_vain_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
+    """Shortest and longest time for which a TLS hello or an HTTP request waited in vain."""
     opening_ns: tuple[int, int] = (sys.maxsize, -sys.maxsize)
     """Shortest and longest time from the first SYN to the end of the handshake."""
     confirmed_late: bool = True
@@ -302,7 +304,7 @@ class Line:
         self.longest_ns = max(self.longest_ns, int(lasted_ns.max()))
         self.open_ns = max(self.open_ns, int((lasted_ns - opening_ns.clip(lower=0)).max()))
         self.opening_ns = _spanned(self.opening_ns, opening_ns)
-        self.hello_wait_ns = _spanned(self.hello_wait_ns, rows["hello_wait_ns"])
+        self.in_vain_ns = _spanned(self.in_vain_ns, rows["in_vain_ns"])
         answered_ns = rows["answered_ns"]
         in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
         self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
@@ -345,10 +347,11 @@ class Line:
             return f"{subject} opened only after {self._opening()}."
         if kind == TLS_FAILED:
             return f"{subject} ended in a failed TLS handshake: {self._alert()}."
-        if kind == TLS_UNANSWERED:
+        if kind in (TLS_UNANSWERED, HTTP_UNANSWERED):
             # Times that run backwards show no wait.
-            after = f", and ended after {_span(self.hello_wait_ns)}" if self.hello_wait_ns[0] > 0 else ""
-            return f"{subject} got no answer to a TLS hello{after}."
+            after = f", and ended after {_span(self.in_vain_ns)}" if self.in_vain_ns[0] > 0 else ""
+            what = "a TLS hello" if kind == TLS_UNANSWERED else "an HTTP request"
+            return f"{subject} got no answer to {what}{after}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
         what = {
             "never answered": f"never answered ({self._tries()})",

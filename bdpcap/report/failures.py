@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DONE",
+    "HTTP_UNANSWERED",
     "LATE",
     "ON_THE_WAY",
     "REPEATED",
@@ -61,11 +62,14 @@ TLS_FAILED: Final = "TLS failed"
 TLS_UNANSWERED: Final = "TLS unanswered"
 """Kind of a connection whose TLS hello the server acknowledged and never answered, until an end closed."""
 
+HTTP_UNANSWERED: Final = "HTTP unanswered"
+"""Kind of a connection that ended without an answer to a request that the server's TCP had acknowledged."""
+
 LATER: Final = 0.95
 """Share of the handshake's round trip below which the least one is that of later data, and not its own; a choice."""
 
-HELLO_WAIT_NS: Final = 3_000_000_000
-"""Least time that a client waits for an answer to its hello before it gives up; a choice. A server may close sooner."""
+IN_VAIN_NS: Final = 3_000_000_000
+"""Least time that a client waits for an answer in vain before it gives up; a choice. A server may close sooner."""
 
 TOO_LATE: Final = "too late"
 """Kind of a connection whose one end had closed when data of the other came: resets answered them."""
@@ -102,7 +106,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``had_closed`` is whether the end that answered no FIN had sent the first one.
     ``only_opened`` is whether no data passed after the handshake. ``confirmed_in_vain`` is whether the server also sent
     its SYN-ACK again after the client had confirmed it.
-    ``hello_wait_ns`` is the time for which a TLS hello waited in vain.
+    ``in_vain_ns`` is the time for which a TLS hello or an HTTP request waited in vain.
     ``bare`` is whether its SYN has at most the MSS as an option, and ``crafted`` whether no TCP orders them so.
     ``ttl`` is the client's TTL, and ``answer_ttl`` the server's.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
@@ -163,7 +167,7 @@ def _table(
         "at_server": at_server,
         "by_client": life["ended_by"][rows] == 0,
         "by_server": life["ended_by"][rows] == 1,
-        "hello_wait_ns": life["tls_unanswered_ns"][rows],
+        "in_vain_ns": np.maximum(life["tls_unanswered_ns"], life["http_unanswered_ns"])[rows],
         "alert": life["tls_alert"][rows],
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
@@ -243,7 +247,11 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (DONE, reset),
         ("unclosed", life["unanswered_fins"] > GIVEN_UP),
         (TOO_LATE, _came_too_late(life, both)),
-        (TLS_UNANSWERED, _hello_was_unanswered(life, both)),
+        (TLS_UNANSWERED, _was_unanswered(life["tls_unanswered_ns"], life) & (both["acked_bytes"][::2] > 0)),
+        (
+            HTTP_UNANSWERED,
+            _was_unanswered(life["http_unanswered_ns"], life) & (life["client_unacknowledged_bytes"] == 0),
+        ),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         (ON_THE_WAY, reset & (cut | unanswered) & _made_on_the_way(both, by_client)),
@@ -266,15 +274,13 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     return kind
 
 
-def _hello_was_unanswered(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
-    """Return which connections ended with a TLS hello that the server's TCP acknowledged and its program never answered.
+def _was_unanswered(waited_ns: NDArray[np.int64], life: dict[str, np.ndarray]) -> NDArray[np.bool_]:
+    """Return which connections ended with a question that waited so long for an answer of the server's program.
 
     A client that closes soon may not have wanted the connection any more.
     """
-    arrived = both["acked_bytes"][::2] > 0
-    waited_ns = life["tls_unanswered_ns"]
     by_server = (waited_ns != NULL) & (life["closed_by"] == 1)
-    unanswered: NDArray[np.bool_] = arrived & ((waited_ns >= HELLO_WAIT_NS) | by_server)
+    unanswered: NDArray[np.bool_] = (waited_ns >= IN_VAIN_NS) | by_server
     return unanswered
 
 

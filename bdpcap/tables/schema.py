@@ -201,6 +201,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "tls_unanswered_ns": Column(
         "Int64", "from a TLS hello until an end closed, if the server sent no data before; else null"
     ),
+    "http_unanswered_ns": Column(
+        "Int64", "from an HTTP/1 request until an end closed, if the server sent no data after it; else null"
+    ),
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),

@@ -37,6 +37,8 @@ impl Marks {
     const TLS_ALERT: u64 = 1 << 61;
     /// The payload begins with a TLS record of a handshake; the lowest byte is its content type.
     const TLS_HANDSHAKE: u64 = 1 << 62;
+    /// The payload begins with a request of HTTP/1 in clear text.
+    const HTTP_REQUEST: u64 = 1 << 63;
     /// A change of the cipher, as a content type (RFC 5246 section 6.2.1).
     const CHANGE_CIPHER: u8 = 20;
     /// Messages of a handshake, as a content type (RFC 5246 section 6.2.1).
@@ -87,7 +89,13 @@ impl Marks {
     pub(super) fn may_mark(payload_bytes: u32, captured: &[u8]) -> bool {
         payload_bytes == Self::COOKIE_BYTES
             || payload_bytes == Self::ALERT_BYTES
-            || matches!(captured, [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..])
+            || matches!(
+                captured,
+                [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..]
+                    | [b'G', b'E', ..]
+                    | [b'P', b'O' | b'U', ..]
+                    | [b'H', b'E', ..]
+            )
     }
 
     /// Returns the mark of a payload of so many bytes, of which these are captured.
@@ -97,6 +105,11 @@ impl Marks {
             [kind @ (Self::CHANGE_CIPHER | Self::HANDSHAKE), 3, 0..=4, ..] => {
                 Self(Self::TLS_HANDSHAKE | u64::from(*kind))
             }
+            // The methods of nearly all requests (RFC 9110 section 9.1).
+            [b'G', b'E', b'T', b' ', ..]
+            | [b'P', b'U', b'T', b' ', ..]
+            | [b'P', b'O', b'S', b'T', b' ', ..]
+            | [b'H', b'E', b'A', b'D', b' ', ..] => Self(Self::HTTP_REQUEST),
             _ if payload_bytes == Self::ALERT_BYTES => Self::of_alert(captured),
             _ if payload_bytes == Self::COOKIE_BYTES => Self::of_cookie(captured),
             _ => Self(0),
@@ -131,6 +144,13 @@ impl Marks {
     #[must_use]
     pub const fn is_iperf3_cookie(self) -> bool {
         self.0 & Self::IPERF3_COOKIE != 0
+    }
+
+    /// Returns whether the payload begins with a request of HTTP/1 in clear text.
+    #[must_use]
+    #[inline(always)] // for every segment with payload
+    pub const fn is_http_request(self) -> bool {
+        self.0 & Self::HTTP_REQUEST != 0
     }
 
     /// Returns the content type of the TLS record of a handshake that the payload begins with; `None` where there is none.
@@ -289,11 +309,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_request_of_http_is_recognised_by_its_method() {
+        for (begin, is_request) in [
+            (&b"GET / HTTP/1.1"[..], true),
+            (b"POST /form HTTP/1.0", true),
+            (b"PUT x", true),
+            (b"HEAD /", true),
+            (b"GETTING", false),
+            (b"PUSH ", false),
+            (b"HTTP/1.1 200 OK", false),
+            (b"GET", false), // the snaplen cut the method
+        ] {
+            assert_eq!(Marks::of_payload(500, begin).is_http_request(), is_request);
+            assert!(!is_request || Marks::may_mark(500, begin));
+        }
+    }
+
     proptest! {
         #[test]
         fn any_payload_has_at_most_one_mark(length: u32, captured in prop::collection::vec(any::<u8>(), 0..44)) {
             let marks = Marks::of_payload(length, &captured);
-            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some()];
+            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some(), marks.is_http_request()];
             prop_assert!(kinds.iter().filter(|is| **is).count() <= 1);
             prop_assert!(marks == Marks::default() || Marks::may_mark(length, &captured));
         }

@@ -15,7 +15,7 @@ use super::sender::full_segment::{FullSegment, SegmentBounds};
 use super::sender::one_way_delay::OneWayDelay;
 use super::tap::observed::ObservedSegment;
 use crate::budget::Budget;
-use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::decode::{Endpoint, Flags, Marks, Path, Segment};
 use handshake::{Handshake, HandshakeRtts, ScaleSource};
 use lifecycle::{Acceptability, Lifecycle};
 use standstill::Standstill;
@@ -112,6 +112,39 @@ impl Half {
     }
 }
 
+/// A question of the client in clear text: the server owes it an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// The first message of a TLS handshake.
+    TlsHello,
+    /// A request of HTTP/1.
+    HttpRequest,
+}
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    question: Question,
+    /// When it was captured.
+    time_ns: i64,
+    /// Relative sequence number of the server at which an answer begins.
+    answers_from: i64,
+}
+
+impl Question {
+    /// Returns the question that a segment begins with; `first` is whether it has the client's first data.
+    #[inline]
+    const fn of(marks: Marks, first: bool) -> Option<Self> {
+        if marks.is_http_request() {
+            Some(Self::HttpRequest)
+        } else if first && marks.tls_handshake().is_some() {
+            Some(Self::TlsHello)
+        } else {
+            None
+        }
+    }
+}
+
 /// Returns the end `from` that sends and the other end.
 fn own_and_other(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
     let [client, server] = halves;
@@ -147,10 +180,10 @@ pub struct Connection {
     pub iperf3_cookie: bool,
     /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
     pub tls_alert: Option<(u8, u8)>,
-    /// Time of the client's first TLS hello.
-    tls_hello_ns: Option<i64>,
-    /// Time from that hello until an end closed, with no data of the server before.
-    pub tls_unanswered_ns: Option<i64>,
+    /// The client's first question after the latest data of the server.
+    asked: Option<Asked>,
+    /// The question without an answer at which an end closed, and the time in ns that it had waited.
+    pub unanswered: Option<(Question, i64)>,
     /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
@@ -219,8 +252,8 @@ impl Connection {
             path,
             iperf3_cookie: false,
             tls_alert: None,
-            tls_hello_ns: None,
-            tls_unanswered_ns: None,
+            asked: None,
+            unanswered: None,
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -510,11 +543,8 @@ impl Connection {
         let direction = from as u8;
         let payload = observed.segment.payload_bytes > 0;
         let segment = observed.segment;
-        if from == 0 && observed.sequence == 1 && segment.marks.tls_handshake().is_some() {
-            self.tls_hello_ns.get_or_insert(observed.at.time_ns);
-        }
         if segment.flags.0 & (Flags::FIN | Flags::RST) != 0 {
-            self.leave_hello(from, observed);
+            self.leave_question(from, observed);
         }
         let (own, other) = own_and_other(&mut self.halves, from);
         // The MSS can only change with a SYN, a larger payload, or one that was sent often.
@@ -543,6 +573,18 @@ impl Connection {
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
             own.flow.set_caught_up(other.flow.tap.is_acknowledged());
+            if from == 0 {
+                let first = observed.sequence == 1;
+                if let Some(question) = Question::of(segment.marks, first) {
+                    self.asked.get_or_insert(Asked {
+                        question,
+                        time_ns: observed.at.time_ns,
+                        answers_from: other.flow.tap.snd_nxt().unwrap_or_default(),
+                    });
+                }
+            } else {
+                self.asked = None;
+            }
             self.turns.set_unseen_bytes(self.unseen_bytes);
             let way = &own.flow.tap_to_sender;
             // No acknowledgment counts as delayed while the round trip to the receiver is unknown.
@@ -572,16 +614,21 @@ impl Connection {
         }
     }
 
-    /// Notes how long the client's TLS hello had waited when an end closes, unless the server sent data.
+    /// Notes how long the client's question had waited when an end closes, unless the server sent data.
     #[cold]
-    fn leave_hello(&mut self, from: usize, observed: &ObservedSegment<'_>) {
+    fn leave_question(&mut self, from: usize, observed: &ObservedSegment<'_>) {
         let answers = from == 1 && observed.segment.payload_bytes > 0;
-        if let Some(since_ns) = self.tls_hello_ns
+        // Data of the server that the capture lacks, or has later, came before: they may be the answer.
+        let reached = match from {
+            0 => (self.halves[1].flow.tap.space).relative(observed.segment.acknowledgment),
+            _ => observed.sequence,
+        };
+        if let Some(asked) = self.asked
             && !answers
-            && !self.halves[1].has_payload
+            && reached <= asked.answers_from
         {
-            let waited_ns = observed.at.time_ns.saturating_sub(since_ns);
-            self.tls_unanswered_ns.get_or_insert(waited_ns);
+            let waited_ns = observed.at.time_ns.saturating_sub(asked.time_ns);
+            self.unanswered.get_or_insert((asked.question, waited_ns));
         }
     }
 

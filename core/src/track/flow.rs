@@ -327,8 +327,9 @@ impl Flow {
 
     /// Notes whether the latest data sent acknowledge all payload of the peer; next to the sender, times show that.
     pub fn set_caught_up(&mut self, caught_up: bool) {
-        let away = !self.tap_to_sender.tap_at_sender();
-        self.rounds.get().set_caught_up(away && caught_up);
+        if !self.tap_to_sender.tap_at_sender() {
+            self.rounds.get().set_caught_up(caught_up);
+        }
     }
 
     /// Passes half the round trip to the sender on to the rounds; 0 where the tap is at the sender.

@@ -1,8 +1,8 @@
 //! # Summary
 //! Results of one direction of a connection: the numbers of its row in the flows table.
 
-use crate::track::connection::Connection;
 use crate::track::connection::handshake::ScaleSource;
+use crate::track::connection::{Connection, Question};
 use crate::track::null::NULL;
 use crate::track::row::packed::packed_row;
 
@@ -279,6 +279,9 @@ packed_row! {
         pub tls_alert_by: i64,
         /// Time from a TLS hello until an end closed, with no data of the server before, in ns; [`NULL`] elsewhere.
         pub tls_unanswered_ns: i64,
+        /// Time from a request of HTTP/1 in clear text until an end closed, with no data of the server after the request, in
+        /// ns; [`NULL`] elsewhere.
+        pub http_unanswered_ns: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
         /// Number of SYNs of the server.
@@ -316,6 +319,11 @@ impl Life {
         let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
         let carried = connection.has_payload(0) || connection.has_payload(1);
         let (alert_by, alert) = connection.tls_alert.unzip();
+        let unanswered_ns = |question| {
+            (connection.unanswered)
+                .filter(|left| left.0 == question)
+                .map_or(NULL, |left| left.1)
+        };
         let since_start = |time_ns: Option<i64>| {
             time_ns.map_or(NULL, |time_ns| {
                 time_ns.saturating_sub(connection.start.time_ns)
@@ -330,7 +338,8 @@ impl Life {
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             tls_alert: alert.map_or(NULL, i64::from),
             tls_alert_by: alert_by.map_or(NULL, i64::from),
-            tls_unanswered_ns: connection.tls_unanswered_ns.unwrap_or(NULL),
+            tls_unanswered_ns: unanswered_ns(Question::TlsHello),
+            http_unanswered_ns: unanswered_ns(Question::HttpRequest),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),
