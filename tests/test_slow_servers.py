@@ -136,3 +136,21 @@ def test_the_time_behind_a_nat_is_not_the_servers(relayed, said):
 def test_without_the_handshake_nobody_is_known_to_have_asked(opening, asked_):
     flow = analyzed(opening + asked([3.0], think="+.1")).flow(0, str(SERVER))
     assert ("answered after 3 s" in flow.remedy.words) == asked_
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_short_answers_are_no_farewell_where_the_dialogue_goes_on(goes_on):
+    # A login fails after 2.7 s; then the client quits, and the server says goodbye in fewer bytes than a TLS alert.
+    ends = (
+        "+.001 > P. 42:48(6) ack 57 win 502\n+.02 < P. 57:71(14) ack 48 win 512\n+.001 < F. 71:71(0) ack 48 win 512"
+        if goes_on
+        else "+.001 < F. 57:57(0) ack 42 win 512"
+    )
+    dialogue = (
+        f"{HANDSHAKE}+.001 > P. 1:17(16) ack 1 win 502\n+.02 < P. 1:35(34) ack 17 win 512\n"
+        "+.001 > P. 17:42(25) ack 35 win 502\n+.02 < . 35:35(0) ack 42 win 512\n"
+        f"+2.7 < P. 35:57(22) ack 42 win 512\n{ends}"
+    )
+    rtts = analyzed(dialogue).flow(0, str(SERVER)).rtts
+    longest = rtts.loc[(rtts["end_ns"] - rtts["start_ns"]).idxmax()]
+    assert (longest["limit"] == "app") == goes_on

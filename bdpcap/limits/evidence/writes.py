@@ -135,6 +135,7 @@ class Writes(Concept):
         """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?
 
         After a request, the data are its answer, unless they are as short as farewells in TLS. The first data is none.
+        Two messages with one of the peer between are answers, however short.
         """
         rounds = self.rounds
         new = rounds.after(rounds.sent_bytes)
@@ -142,8 +143,16 @@ class Writes(Concept):
         opened = np.isfinite(self.all.vantage.initial_rtt_ns)
         answers = (new > TLS_FAREWELL_BYTES) | opened & (rounds.total(rounds.sent_bytes) == new)
         parting: Bools = self.idle & little & (rounds.after(rounds.after_fin) > 0)
-        parting &= ~(self.answering & answers)
+        parting &= ~(self.answering & (answers | self._goes_on))
         return parting
+
+    @property
+    def _goes_on(self) -> Bools:
+        """Did the sender send in two later rounds, and its peer meanwhile?"""
+        rounds = self.rounds
+        sent = np.minimum(rounds.sent_bytes, 1.0)
+        goes_on: Bools = (rounds.after(sent) > 1) & (rounds.after(rounds.acks_with_payload) > 0)
+        return goes_on
 
     @field("yes")
     def answering(self) -> Bools:
