@@ -46,6 +46,21 @@ def test_the_time_of_a_response_is_no_round_trip():
     assert "round trips (20 ms) and transfer (8 ms)" in said
 
 
+def test_a_segment_each_way_takes_round_trips_and_no_transfer():
+    # The tap lies between: 8 ms to the client and back, 10 ms to the server and back.
+    dialogue = "0 > S 0:0(0) win 64240 <mss 1460>\n+.010 < S. 0:0(0) ack 1 win 65535 <mss 1460>\n"
+    dialogue += "+.008 > . 1:1(0) ack 1 win 5020\n"
+    for n in range(12):
+        first, answer = 1 + 100 * n, 1 + 200 * n
+        dialogue += (
+            f"+.001 > P. {first}:{first + 100}(100) ack {answer} win 5020\n"
+            f"+.010 < P. {answer}:{answer + 200}(200) ack {first + 100} win 5000\n"
+            f"+.008 > . {first + 100}:{first + 100}(0) ack {answer + 200} win 5020\n"
+        )
+    said = screen.sentences(analysed(dialogue).flow(0))[0]
+    assert "typically answered in 18 ms: round trips (18 ms), not bandwidth" in said
+
+
 def test_requests_that_other_sides_held_are_not_the_same():
     # The server of one stream takes its time; of the other, the client pauses for seconds.
     def asks(server_s, client_s, answer):

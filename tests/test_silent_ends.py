@@ -72,6 +72,24 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     assert connections.failed(capture) == 0
 
 
+def test_fins_of_clients_and_of_servers_have_lines_of_their_own():
+    # The capture is next to the client: what servers closed reached it.
+    own = "\n".join(f"+{2**n} > F. 1:1(0) ack 1 win 500" for n in range(5))
+    servers = "\n".join(f"+{2**n} < F. 1:1(0) ack 1 win 500 ttl 55" for n in range(5))
+    opened = HANDSHAKE.replace("ack 1 win 65535", "ack 1 win 65535 ttl 55")
+    packets = [
+        packet
+        for number, closing in enumerate((own, servers))
+        for packet in scenario(f"{opened}{closing}", server=Address(f"198.51.100.{20 + number}", 443))
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    said = connections.sentences(capture)
+    assert len(said) == 2
+    assert ["The FINs reached the capture next to 192.0.2.1" in line for line in said] == [
+        "198.51.100.21" in line for line in said
+    ]
+
+
 @pytest.mark.parametrize("tries", [2, 5])
 def test_ends_that_both_repeat_what_the_other_never_gets_had_a_firewall_between_them(tries):
     again = "\n".join(f"+{2**n} > P. 1:201(200) ack 1 win 500" for n in range(tries))

@@ -133,8 +133,8 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     kinds, clients = block["kind"], block["client"]
     # No host lets its other SYNs expire so soon.
     expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
-    # Whichever servers are gone, one line names their client.
-    servers = block["server"].where(kinds != "unclosed", "")
+    # Whichever servers are gone, one line names their client, and another the client that is gone itself.
+    servers = block["server"].where(kinds != "unclosed", block["fins_by_client"].map({True: "", False: " "}))
     alerts, by_client = block["alert"], block["alert_by_client"]
     pairs = hashes(zip(kinds, clients, servers, expiring, alerts, by_client, strict=True))
     searches = kinds.isin(WITHOUT_DATA)

@@ -97,6 +97,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
     server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
     ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
+    ``fins_by_client`` is whether the client sent the FINs without an answer.
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would. ``retried`` is whether it came a
     round trip after a SYN that was sent again.
     ``alert`` is the description of the TLS alert that ended the handshake, and ``alert_by_client`` whether the client
@@ -162,6 +163,7 @@ def _table(
         "syns": life["syns"][rows],
         "syn_acks": life["syn_acks"][rows],
         "unanswered_fins": life["unanswered_fins"][rows],
+        "fins_by_client": life["unanswered_fins_by"][rows] == 0,
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
         "at_client": at_client,
         "at_server": at_server,

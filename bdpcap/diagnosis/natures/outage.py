@@ -150,7 +150,7 @@ def _again(flow: Flow) -> str:
 def _rest(flow: Flow) -> str:
     """Return a sentence on the main limit, if that is another than a stall's."""
     limit = str(flow.summary["limit"])
-    return "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
+    return "" if limit == "cwnd" else f" Otherwise, the main limit was: {STATE_NAMES[limit]}."
 
 
 def _outage(flow: Flow) -> str:

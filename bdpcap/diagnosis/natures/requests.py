@@ -117,7 +117,7 @@ def _typical(flow: Flow, shares: Shares) -> str:
         share = f"{units.duration(typical.server_ns)} of it {_by_server(flow, shares)}"
     elif rtt_ns is not None and took_ns <= QUICK_ROUNDS * rtt_ns:
         # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
-        least_ns = min(rtt_ns, took_ns)
+        least_ns = took_ns if _in_one_segment(flow) else min(rtt_ns, took_ns)
         transfer = took_ns - least_ns
         trips = f"round trips ({units.duration(least_ns)})"
         part = took_ns < each_ns * (1 - SLIGHT)
@@ -129,6 +129,12 @@ def _typical(flow: Flow, shares: Shares) -> str:
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     return f"{units.duration(each_ns)}: {share}"
+
+
+def _in_one_segment(flow: Flow) -> bool:
+    """Return whether the usual request and its answer are a segment each: no transfer adds to the round trip."""
+    sizes = flow._requests[["request_bytes", "response_bytes"]].median()
+    return bool((sizes <= flow.summary["mss_bytes"]).all())
 
 
 def _by_server(flow: Flow, shares: Shares) -> str:
