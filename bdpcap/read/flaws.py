@@ -455,7 +455,8 @@ DECLARED: Final = (
         "clock-coarse",
         lambda seen: seen.info.tick_ns if seen.info.tick_ns >= COARSE_NS else 0,
         lambda seen: (
-            f"The clock of the capture ticks every {units.duration(seen.info.tick_ns)}: what is faster is not timed."
+            f"Packets bear equal times, or times at least {units.duration(seen.info.tick_ns)} apart: "
+            "what is faster is not timed."
         ),
         "Round trips below ten ticks are marked and less sure. Below three, only a full window is seen.",
         grave=True,

@@ -185,7 +185,7 @@ impl<T: Hash + Eq + ToString> Texts<T> {
 }
 
 /// Returns the `wanted` columns about both directions of these streams. Each stream has two rows, the client's first.
-/// `window_scale_source` is an index into [`ScaleSource::NAMES`]. `data_alone` is whether every segment has payload:
+/// `window_scale_source` is an index into [`ScaleSource::NAMES`]. `data_alone` is whether no segment acknowledges alone:
 /// then no stall is known.
 #[must_use]
 pub fn directions(

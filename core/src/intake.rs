@@ -24,6 +24,8 @@ pub struct Counts {
     pub segments: u64,
     /// Number of TCP segments with payload.
     pub data_segments: u64,
+    /// Does a TCP segment acknowledge alone, without payload, SYN, FIN and RST?
+    pub has_pure_acks: bool,
     /// Number of TCP segments in frames of IEEE 802.11.
     pub wifi_segments: u64,
     /// Number of `wifi_segments` in frames that their station had sent before.
@@ -43,13 +45,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Fewest segments among which one without payload is to be expected: a choice.
+    /// Fewest segments with payload among which an acknowledgment alone is to be expected: a choice.
     const MANY: u64 = 20;
 
-    /// Returns whether there are many segments and each has payload: the others were filtered out.
+    /// Returns whether there are many segments with payload and no acknowledgment alone: these were filtered out.
     #[must_use]
     pub fn holds_data_alone(&self) -> bool {
-        self.segments >= Self::MANY && self.data_segments == self.segments
+        self.data_segments >= Self::MANY && !self.has_pure_acks
     }
 
     #[inline]
@@ -342,6 +344,7 @@ impl Intake {
                 Ok(Packet::Tcp(segment)) => {
                     counts.segments += 1;
                     counts.data_segments += u64::from(segment.has_payload());
+                    counts.has_pure_acks = counts.has_pure_acks || segment.is_pure_ack();
                     if let Some(retry) =
                         decode::is_wifi_retry(frame.link_type, frame.data, frame.wire_len)
                     {

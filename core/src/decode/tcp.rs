@@ -40,6 +40,14 @@ impl<'a> Tcp<'a> {
         self.payload_bytes > 0
     }
 
+    /// Returns whether the segment acknowledges alone: it has neither payload nor SYN, FIN or RST.
+    #[inline]
+    #[must_use]
+    pub fn is_pure_ack(&self) -> bool {
+        let control = Flags::SYN | Flags::FIN | Flags::RST;
+        !self.has_payload() && self.flags().0 & control == 0
+    }
+
     /// Returns the captured part of the options, which are the end of the header.
     #[inline]
     pub(super) fn options(&self) -> &'a [u8] {
