@@ -739,3 +739,21 @@ def test_no_exchange_is_held_by_itself(monkeypatch):
     flow = opened(LOST_TWICE).flow(0)
     monkeypatch.setattr(headline, "nature", lambda _: natures.REQUESTS)
     assert headline._hold(flow, 9e9) == ""
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_far_end_that_closes_is_there(closes):
+    # The client's request is sent again and again; the server closes after ten seconds without one.
+    asked = "> P. 1:518(517) ack 1 win 502"
+    again = "".join(f"\n+{wait} {asked}" for wait in (0.3, 0.6, 1.2, 2.4))
+    end = "\n+5.5 < F. 1:1(0) ack 1 win 500" if closes else ""
+    capture = analysed(f"{HANDSHAKE}+.1 {asked}{again}{end}\n+4.8 {asked}")
+    said = headline._hold(capture.flow(0), 9e9)
+    assert ("so see what drops those to it" in said) == closes
+    assert "the path or its far end was gone" not in said
+
+
+@pytest.mark.parametrize(("to_end", "words"), [(True, "was gone"), (False, "came back meanwhile")])
+def test_what_came_back_later_was_not_gone(to_end, words):
+    quiet = SimpleNamespace(to_end=to_end)
+    assert words in outage._gone(quiet)

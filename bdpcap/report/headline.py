@@ -47,6 +47,7 @@ from bdpcap.report.ranking import (
     ranked,
     ten_segments,
 )
+from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public
 
@@ -360,10 +361,19 @@ def _hold(flow: Flow, held_ns: float) -> str:
         return f"was held for {units.duration(known_ns)}: {_held_by(flow, kind)}"
     if not flow._counts["acked_bytes"] and again:
         times = units.number(again, "time")
-        alone = reached_others(flow, int(summary["start_ns"]), int(summary["end_ns"]))
-        why = "see what drops this connection and not others" if alone else "the path or its far end was gone"
-        return f"sent its data {times} again, and no acknowledgment came: {why}"
+        return f"sent its data {times} again, and no acknowledgment came: {_why_in_vain(flow)}"
     return f"waited {units.duration(stall_ns)} for an acknowledgment{tries}"
+
+
+def _why_in_vain(flow: Flow) -> str:
+    """Return where to look for data that were sent again and never acknowledged."""
+    start_ns, end_ns = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    # A FIN or a SYN-ACK that came after the data shows that the way back was there.
+    if int(sides["end_ns"][int(flow.is_from_client)]) - start_ns >= FIRST_TIMEOUT_NS:
+        return f"packets of {host(flow.receiver)} came meanwhile, so see what drops those to it"
+    alone = reached_others(flow, start_ns, end_ns)
+    return "see what drops this connection and not others" if alone else "the path or its far end was gone"
 
 
 def _held_by(flow: Flow, kind: Nature | None) -> str:

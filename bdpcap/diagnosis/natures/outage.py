@@ -35,6 +35,7 @@ SILENT: Final = 0.9
 _OTHERS: Final = 20
 """Most other connections whose acknowledgments are looked for; a choice."""
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
+_AWAY: Final = "Find out why nothing came back meanwhile: see the path, then the far end, at that time."
 _DROPPED: Final = (
     "Find what drops this connection and not others, as a firewall may that forgot it. "
     "Its far end sent other packets."
@@ -334,7 +335,12 @@ def _of_path(flow: Flow, quiet: Silence) -> str:
         return _ONLY_SYN
     if quiet.last_only:
         return _LOST
-    return _DROPPED if _sent_others(flow, quiet) else _GONE
+    return _DROPPED if _sent_others(flow, quiet) else _gone(quiet)
+
+
+def _gone(quiet: Silence) -> str:
+    """Return the advice on a path or a far end that was silent to all: it may have come back."""
+    return _GONE if quiet.to_end else _AWAY
 
 
 def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
@@ -343,7 +349,7 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
         return places.path_from_capture(flow), _LOST
     if _routers(flow) == 0 and _missed(quiet):
         return places.receiver(flow), _ELSEWHERE if _sent_others(flow, quiet) else _UNANSWERED
-    return places.path_from_capture(flow), _DROPPED if _sent_others(flow, quiet) else _GONE
+    return places.path_from_capture(flow), _DROPPED if _sent_others(flow, quiet) else _gone(quiet)
 
 
 def shown(flow: Flow) -> Shown | None:
