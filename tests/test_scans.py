@@ -90,6 +90,18 @@ def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
 
 
 @pytest.mark.parametrize(("strangers", "background"), [(3, False), (4, True)])
+def test_all_addresses_of_the_host_that_captured_are_probed_as_one(strangers, background):
+    packets = []
+    for number in range(strangers):
+        server = Address("10.19.0.6" if number % 2 else "104.248.137.116", 2375 + number)
+        for again in range(1 + (number == 0)):
+            dialogue = f"{9 * again} > S 0:0(0) win 64240 ttl 50 {OPTIONS}\n+.0001 < R. 0:0(0) ack 1 win 0"
+            packets += scenario(dialogue, client=Address(f"8.8.{number}.8", 40_000 + again), server=server)
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert any("Start the service" in line for line in said) != background
+
+
+@pytest.mark.parametrize(("strangers", "background"), [(3, False), (4, True)])
 def test_several_strangers_at_several_ports_look_for_no_service(strangers, background):
     packets = []
     for number in range(strangers):

@@ -102,7 +102,7 @@ def broke(capture: Capture) -> bool:
 
 
 def in_vain(capture: Capture) -> bool:
-    """Return whether a client asked again and again for a connection or for TLS and got none, or a device reset it."""
+    """Return whether a client asked for a connection, TLS or a page in vain, or a device reset its connection."""
     made = lines(capture)
     asking = made["never answered"] + made["challenged"]
     wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
