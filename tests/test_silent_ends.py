@@ -21,7 +21,7 @@ def test_a_request_that_never_arrived_fails_whoever_closes(acked, given_up):
     closed = f"+1 < F. 1:1(0) ack {acked} win 500\n+.001 > . 518:518(0) ack 2 win 502"
     capture = analyzed(f"{HANDSHAKE}+.1 {asked}{again}\n{closed}")
     said = " ".join(connections.sentences(capture))
-    assert ("given up with 517 bytes unacknowledged" in said) == given_up
+    assert ("left with 517 bytes unacknowledged" in said) == given_up
 
 
 @pytest.mark.parametrize("by_client", [False, True])
@@ -233,7 +233,7 @@ def test_connections_that_open_one_after_the_other_and_pass_no_data_meet_a_filte
         for packet in shifted(scenario(text, client=Address(CLIENT.host, 40_000 + number)), start_ns)
     ]
     capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
-    (line,) = (line for line in connections.sentences(capture) if "given up" in line)
+    (line,) = (line for line in connections.sentences(capture) if "left with" in line)
     assert ("no data passed" in line) == told
 
 

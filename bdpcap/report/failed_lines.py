@@ -359,7 +359,7 @@ class Line:
             "challenged": f"answered only by ACKs of an older one ({self._tries()})",
             "never completed": "answered, and never completed by the client",
             "withdrawn": "answered, and reset by the client before any data",
-            "timeout": f"given up with {left}",
+            "timeout": f"left with {left}",
             "unread": f"reset by {self._resetter()} with its window closed",
             ON_THE_WAY: "reset by a device on the way",
             "cut off": f"reset with {left}",
