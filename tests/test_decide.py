@@ -149,11 +149,11 @@ CASES = {
     ),
     "app-conversation": (
         [
-            {"writes.replies": 9, "writes.messages_per_reply": 1, "ack_clock.ack_response": 1},
-            {"writes.messages_per_reply": 1, "writes.after_short_share": 1},
+            {"writes.replied": 9, "writes.messages_per_reply": 1, "ack_clock.ack_response": 1},
+            {"writes.called": 1, "writes.messages_per_reply": 1, "writes.after_short_share": 1},
         ],
         {
-            "an unasked-for stream": {"writes.replies": 0, "writes.messages_per_reply": 0},
+            "an unasked-for stream": {"writes.replied": 0, "writes.messages_per_reply": 0},
             "a full window": WINDOW,
         },
     ),
