@@ -80,7 +80,7 @@ def test_the_longest_of_few_slow_answers_is_named(waits, told):
     made = capture(waits)
     said = slow_answers.exception(made, made.flows)
     assert said == (f", but {told} for the answer of {SERVER.host}" if told else "")
-    # What a client sent waited for no answer of its own.
+    # The flow of the requests has no answers.
     clients = made.flows[made.flows["receiver"] == str(SERVER)]
     assert slow_answers.exception(made, clients) == ""
 

@@ -140,7 +140,7 @@ def test_without_the_handshake_nobody_is_known_to_have_asked(opening, asked_):
 
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_short_answers_are_no_farewell_where_the_dialogue_goes_on(goes_on):
-    # A login fails after 2.7 s; then the client quits, and the server says goodbye in fewer bytes than a TLS alert.
+    # A login fails after 2.7 s; then the client quits, and the server parts in fewer bytes than a TLS alert has.
     ends = (
         "+.001 > P. 42:48(6) ack 57 win 502\n+.02 < P. 57:71(14) ack 48 win 512\n+.001 < F. 71:71(0) ack 48 win 512"
         if goes_on

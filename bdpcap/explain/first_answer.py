@@ -1,13 +1,24 @@
-"""The wait for the answer to a flow's request: from the end of the request to the answer's first byte."""
+"""Waits for answers: from the end of a request to the first byte of its answer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
 
-__all__ = ["waited_ns"]
+__all__ = ["owed_ns", "waited_ns"]
+
+
+def owed_ns(exchanges: pd.DataFrame) -> pd.Series[Any]:
+    """Return the time in ns for which the server let its client wait in each exchange; null where it is unknown.
+
+    Its later pauses within the answer are left out: they may be waits for news.
+    """
+    until_ns = exchanges["response_start_ns"] - exchanges["request_end_ns"]
+    return exchanges["server_ns"].clip(upper=until_ns)
 
 
 def waited_ns(flow: Flow) -> int:

@@ -134,9 +134,10 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     # No host lets its other SYNs expire so soon.
     expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
     # Whichever servers are gone, one line names their client, and another the client that is gone itself.
-    servers = block["server"].where(kinds != "unclosed", block["fins_by_client"].map({True: "", False: " "}))
+    unclosed = kinds == "unclosed"
+    servers, closes = block["server"].where(~unclosed, ""), unclosed & block["fins_by_client"]
     alerts, by_client = block["alert"], block["alert_by_client"]
-    pairs = hashes(zip(kinds, clients, servers, expiring, alerts, by_client, strict=True))
+    pairs = hashes(zip(kinds, clients, servers, expiring, closes, alerts, by_client, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
     return np.stack(
         [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.explain import first_answer
 from bdpcap.explain.gateways import gateway
 from bdpcap.report.ranking import keys
 from bdpcap.words import units
@@ -68,9 +69,7 @@ def _only_answers(capture: Capture, flows: pd.DataFrame) -> tuple[pd.DataFrame, 
     each = capture.exchanges
     each = each[each["stream"].isin(flows["stream"]) & ~each["tls_handshake"]]
     only = each[~each["stream"].duplicated(keep=False)]
-    # A server may go on later with other news.
-    waited_ns = only["server_ns"].fillna(0).clip(upper=only["response_start_ns"] - only["request_end_ns"])
-    return only, waited_ns
+    return only, first_answer.owed_ns(only).fillna(0)
 
 
 def _is_relayed(capture: Capture, stream: int) -> bool:

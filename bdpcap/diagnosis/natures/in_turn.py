@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.requests import named
 from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.explain import first_answer
 from bdpcap.explain.findings import requests
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
@@ -60,7 +61,7 @@ def _waits_for_server(flow: Flow, shares: Shares) -> bool:
     Pieces that a server goes on to send are no waits: nobody takes turns with them.
     """
     each = flow._requests
-    waited_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"])
+    waited_ns = first_answer.owed_ns(each)
     # An answer may take half a second; ten that do are a timer's.
     is_long = waited_ns >= (_LONG_NS if (waited_ns >= _LONG_NS).sum() >= _MANY else NOTICED_NS)
     long = each[is_long]

@@ -317,6 +317,7 @@ def _is_short(flow: Flow) -> bool:
     first |= summary["limit"] == "cwnd" and few
     # A link is full for moments whenever bursts come faster than it carries them.
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
+    # The wait for the answer took longer than any limit of the data before it.
     first |= _waited_ns(flow) >= NOTICED_NS
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
@@ -472,7 +473,7 @@ def _little_advice(flow: Flow) -> tuple[str, str]:
 
 
 def _answered_late(flow: Flow) -> str:
-    """Return advice on an answer for which its client waited for longer than a person does not notice; else empty."""
+    """Return advice on an answer for which its client waited so long that a person notices it; else empty."""
     waited_ns = late_answer_ns(flow)
     server = host(flow.receiver if flow.is_from_client else flow.sender)
     words = f"{server} answered after {units.duration(waited_ns)}: its log shows why, if somebody waited for that."
@@ -498,8 +499,7 @@ def _let_wait_ns(flow: Flow) -> int:
         or relay.relayed(flow)
     ):
         return 0
-    each = flow._requests
-    longest_ns = each["server_ns"].clip(upper=each["response_start_ns"] - each["request_end_ns"]).max()
+    longest_ns = first_answer.owed_ns(flow._requests).max()
     noticed = pd.notna(longest_ns) and longest_ns >= NOTICED_NS and not app.owing(flow.rtts).empty
     return int(longest_ns) if noticed else 0
 
