@@ -253,6 +253,42 @@ def test_data_that_a_router_refused_were_not_lost_by_congestion():
     assert congestion.phase_of(shown(through_a_tunnel(code=1)), flow.rtts) == "recovery"
 
 
+def test_a_conversation_with_refused_packets_asks_for_another_mss():
+    exchanges = "".join(
+        f"""
+        {0.1 + n / 10} > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 300 * n} win 64240
+        +.025 < P. {1 + 300 * n}:{301 + 300 * n}(300) ack {101 + 100 * n} win 65535
+        """
+        for n in range(6)
+    )
+    packets = scenario(f"""
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +.025 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +0    > .  1:1(0) ack 1 win 64240
+    {exchanges}
+    .8    > .  601:2061(1460) ack 1801 win 64240
+    +0    > P. 2061:3521(1460) ack 1801 win 64240
+    +.002 > .  601:1961(1360) ack 1801 win 64240
+    +0    > .  1961:3321(1360) ack 1801 win 64240
+    +0    > P. 3321:3521(200) ack 1801 win 64240
+    +.025 < P. 1801:2101(300) ack 3521 win 65535
+    """)
+    refused = [
+        icmp_error(packets[-5].time_ns + 1000, one, kind=3, code=4, mtu=1400) for one in packets[-6:-4]
+    ]
+    flow = shown(packets[:-4] + refused + packets[-4:])
+    assert flow.verdict.startswith("Requests and responses")
+    assert flow.verdict.endswith(
+        "of the bytes that both ends sent were retransmissions. A router at 203.0.113.9 refused 2 packets: it carries "
+        "packets of at most 1,400 bytes."
+    )
+    assert (flow.remedy.where, flow.remedy.words) == ("the router, 203.0.113.9", path_mtu.ADVICE)
+    # The sentence stands once.
+    assert not any("refused" in one for one in notes.notes(flow))
+    # Without the router's messages, packets of the path were lost.
+    assert shown(packets).remedy.words == "Find where packets are lost or delayed."
+
+
 def test_refused_packets_that_were_resent_late_are_no_outage():
     flow = shown(through_a_tunnel(resent_s=3))
     assert flow.verdict.startswith("Packets too big for the path held the sender back")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import silence
+from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.sent_again import FEWEST, clause, sent_again
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -23,22 +24,30 @@ _OVERTAKEN: Final = (
 )
 
 
+def _flows(flow: Flow) -> list[Flow]:
+    """Return the flows of a flow's stream."""
+    capture = flow.capture
+    senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
+    return [capture.flow(flow.stream, sender) for sender in senders]
+
+
+def _refused(flow: Flow) -> Flow | None:
+    """Return the flow of a stream of which a router refused most of what was sent again; None without one."""
+    return next((one for one in _flows(flow) if path_mtu.most_resent(one)), None)
+
+
 def _to_an_open_end(flow: Flow) -> SentAgain | None:
     """Return the retransmissions of a flow's stream; None if they are few, or went to an end that had closed."""
-    again, capture = sent_again(flow), flow.capture
+    again = sent_again(flow)
     if again is None:
         return None
-    senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
-    quiet = [silence.of(capture.flow(flow.stream, sender)) for sender in senders]
+    quiet = map(silence.of, _flows(flow))
     return None if any(one and one.is_after_close for one in quiet) else again
 
 
 def _is_rare(flow: Flow) -> bool:
     """Return whether the retransmissions of a flow's stream lie in one or two round trips: by chance, not by the path."""
-    capture = flow.capture
-    senders = capture.flows.loc[capture.flows["stream"] == flow.stream, "sender"]
-    rounds = [capture.flow(flow.stream, sender).rtts["retransmits"] for sender in senders]
-    return sum(int((one > 0).sum()) for one in rounds) < FEWEST
+    return sum(int((one.rtts["retransmits"] > 0).sum()) for one in _flows(flow)) < FEWEST
 
 
 def said(flow: Flow) -> str:
@@ -46,16 +55,21 @@ def said(flow: Flow) -> str:
     again = _to_an_open_end(flow)
     if again is None:
         return ""
+    share = clause(again.share, "that both ends sent")
+    if refused := _refused(flow):
+        return f"{share}. {path_mtu.asked(refused)}."
     overtaken = ": others overtook them" if again.overtaken else ""
     arrived = f", though the first copies had arrived{overtaken}" if again.arrived else ""
-    return f"{clause(again.share, 'that both ends sent')}{arrived}."
+    return f"{share}{arrived}."
 
 
 def advice(flow: Flow) -> tuple[str, str] | None:
-    """Return the path of a flow's stream and what to look for there; None if few packets were sent again."""
+    """Return whom to ask about a flow's retransmissions, and what to look for there; None if they were few."""
     again, ends = _to_an_open_end(flow), (host(flow.sender), host(flow.receiver))
     if again is None or on_one_machine(*ends) or (again.overtaken and _is_rare(flow)):
         return None
+    if refused := _refused(flow):
+        return f"the router, {path_mtu.too_big(refused)[0].reporter}", path_mtu.ADVICE
     client, server = ends if flow.is_from_client else reversed(ends)
     held = _OVERTAKEN if again.overtaken else _HELD
     return f"the path between {client} and {server}", held if again.arrived else _LOST
