@@ -471,6 +471,14 @@ def test_a_control_frame_of_http2_asks_for_nothing(control, answered):
         assert len(bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)._requests) == all_of_them
 
 
+def test_a_fin_that_is_sent_again_is_no_part_of_the_last_answer():
+    text = conversation([Asked()] * 3)
+    fins = "".join(f"\n+{after} < F. 901:901(0) ack 301 win 512" for after in (5, 0.3, 0.6, 1.2))
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(text + fins)))).flow(0)
+    alone = bdpcap.analyze(io.BytesIO(pcap(scenario(text)))).flow(0)
+    assert flow.exchanges.equals(alone.exchanges)
+
+
 def test_a_stream_of_one_direction_has_no_exchanges():
     capture = analysed(f"""{HANDSHAKE}
         .100 > P. 1:101(100)     ack 1   win 502

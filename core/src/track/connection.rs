@@ -603,9 +603,9 @@ impl Connection {
             }
         }
         // A copy of what the receiver has acknowledged is no part of the message: the first one was. With new bytes, the
-        // first one was lost before the tap.
-        if effect.kind == Kind::Retransmission && (new_bytes > 0 || !own.flow.tap.is_acknowledged())
-        {
+        // first one was lost before the tap. A FIN that is sent again is none either.
+        let copied = payload && effect.kind == Kind::Retransmission;
+        if copied && (new_bytes > 0 || !own.flow.tap.is_acknowledged()) {
             (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
         }
         if self.wants_events {
