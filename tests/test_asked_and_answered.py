@@ -476,7 +476,7 @@ def test_a_first_byte_that_a_person_waits_for_is_named(opening, wait, noted):
     )
     capture = analysed(f"{opening}\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
     said = " ".join(report.text(capture).split())
-    assert ("The first byte of an answer came 2.5 s after its request." in said) == noted
+    assert ("The first byte of the first answer came 2.5 s after its request." in said) == noted
 
 
 @pytest.mark.usefixtures("need_shared")

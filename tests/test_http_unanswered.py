@@ -33,6 +33,8 @@ AGAIN = "+.001 > P. 101:201(100) ack 1001 win 502\n+.02 < . 1001:1001(0) ack 201
         # The capture lacks the answer, or has it after the server's FIN.
         (f"{TAKEN}+10 > F. 101:101(0) ack 501 win 502", b"GET ", None),
         (f"{TAKEN}{OVERTAKEN}", b"GET ", None),
+        # The answer comes after the client has closed.
+        (f"{TAKEN}+10 > F. 101:101(0) ack 1 win 502\n+1 < P. 1:501(500) ack 102 win 500", b"GET ", None),
         # A client that leaves soon may not want the answer any more, or has closed its half only.
         (f"{TAKEN}+2 > F. 101:101(0) ack 1 win 502", b"GET ", None),
         # It was answered, came again after that, did not arrive, or is no request.

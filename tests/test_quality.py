@@ -25,7 +25,7 @@ from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
 from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen
 from bdpcap.read.quality import flaws
-from bdpcap.report import connections, screen
+from bdpcap.report import connections, no_flows, screen
 from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
@@ -862,7 +862,29 @@ def test_what_acknowledgments_show_of_data_elsewhere_is_said_in_bytes():
         """
     )
     said = {flaw.code: flaw.sentence for flaw in analysed(one_way)._contents.quality}
-    assert "1 flow, 150 kB." in said["no-data"]
+    assert "1 flow, 150 kB. Their data went another way" in said["no-data"]
+
+
+def test_data_that_the_capture_lacks_may_be_in_fragments():
+    def fragmented(packet):
+        # The flag "more fragments" of IPv4.
+        return replace(packet, data=packet.data[:20] + b"\x20\x00" + packet.data[22:])
+
+    packets = scenario(f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500")
+    capture = analysed([*packets[:3], fragmented(packets[3]), packets[4]])
+    said = {flaw.code: flaw.sentence for flaw in capture._contents.quality}
+    assert said["no-data"].endswith("Their data may be in 1 IP fragment, which bdpcap does not put together.")
+    assert no_flows.sentence(capture) == (
+        "The capture holds no payload of 1 connection, though some was acknowledged. There is nothing to judge."
+    )
+    # Of two segments, one was cut.
+    more = scenario(
+        f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n+.02 > P. 101:201(100) ack 1 win 502\n"
+        "+.02 < . 1:1(0) ack 201 win 500"
+    )
+    capture = analysed([*more[:3], fragmented(more[3]), *more[4:]])
+    said = {flaw.code: flaw.sentence for flaw in capture._contents.quality}
+    assert said["data-missing"].endswith("(filtered, dropped, or in 1 IP fragment).")
 
 
 @pytest.mark.parametrize(("data_s", "missing_bytes"), [(0.2, 0), (1.5, 5000)])

@@ -163,7 +163,7 @@ def test_a_capture_without_flows_has_a_report_too(tmp_path):
     empty = write_pcap(tmp_path / "handshake.pcap", rounds=0)
     html = report.write_html(bdpcap.analyze(empty), tmp_path / "r.html").read_text(encoding="utf-8")
     assert "nothing to judge" in html
-    assert "; no flow carried payload." in html  # captured where, nobody can tell
+    assert "; no TCP payload in it." in html  # captured where, nobody can tell
     assert not Elements(html).of("script")
 
 

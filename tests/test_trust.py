@@ -830,6 +830,15 @@ IPV6, IPV6_PEER = "2001:db8::1", "2001:db8:1::80"
             [*[(OWN, "198.51.100.1", NEAR_CLIENT)] * 2, (IPV6, IPV6_PEER, (".00008", ".00002", ".00008"))],
             "next to 192.0.2.1 (2 of 3 connections).",
         ),
+        # Unless it is the one of its family that speaks with several peers.
+        (
+            [
+                *[(OWN, "198.51.100.1", NEAR_CLIENT)] * 3,
+                (IPV6, IPV6_PEER, (".00008", ".00002", ".00008")),
+                (IPV6, "2001:db8:1::81", (".00008", ".00002", ".00008")),
+            ],
+            "next to 192.0.2.1 and 2001:db8::1.",
+        ),
     ],
 )
 def test_the_connections_of_one_host_are_captured_at_one_place(ends, said, tmp_path):

@@ -108,7 +108,7 @@ def own(capture: Capture) -> tuple[str, ...]:
 @once
 def _where(capture: Capture) -> _Where:
     if not len(capture._contents.paths.of_carriers):
-        return _Where("no flow carried payload")
+        return _Where("no TCP payload in it")
     if on_router(capture):
         return _Where(f"captured {_ROUTER}")
     rows = _largest(capture)
@@ -154,7 +154,7 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
             continue
         (nearest, _), *_ = hosts.most_common(1)
         distance = _distance(capture, nearest, ends[near])
-        others = _of_other_family(capture, nearest, ends[near & sure])
+        others = _of_other_family(capture, nearest, ends[near & sure], streams)
         names = [nearest, *(name for name in others if _distance(capture, name, ends[near]) == distance)]
         count = sum(hosts[name] for name in names)
         if 2 * count <= np.count_nonzero(shown):
@@ -174,14 +174,21 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
     return _Where(_apart(place[shown], hosts.most_common(HOSTS + 1), len(rows)))
 
 
-def _of_other_family(capture: Capture, name: str, ends: np.ndarray) -> list[str]:
+def _of_other_family(capture: Capture, name: str, ends: np.ndarray, streams: np.ndarray) -> list[str]:
     """Return the host of most of some ends whose address is of IPv6 where that of host `name` is of IPv4, or the reverse.
 
-    A host has addresses of both families (RFC 4213 section 2), so a capture next to it is next to both.
+    A host has addresses of both families (RFC 4213 section 2), so a capture next to it is next to both. Where none of
+    these ends has one, it is the one address that all `streams` of the other family share, with several peers.
     """
-    names = map(host, capture._contents.streams.endpoints(ends))
-    others = Counter(one for one in names if (":" in one) != (":" in name))
-    return [one for one, _ in others.most_common(1)]
+
+    def is_other(one: str) -> bool:
+        return (":" in one) != (":" in name)
+
+    others = Counter(filter(is_other, map(host, capture._contents.streams.endpoints(ends))))
+    if others:
+        return [one for one, _ in others.most_common(1)]
+    pairs = {frozenset(pair) for pair in _ends(capture, streams) if all(map(is_other, pair))}
+    return list(frozenset.intersection(*pairs)) if len(pairs) > 1 else []
 
 
 def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:

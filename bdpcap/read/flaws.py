@@ -91,6 +91,29 @@ class Seen:
         return self.info.capture_drops or 0
 
     @property
+    def fragments(self) -> int:
+        """Fragments of IP packets, which are not put together: what they carry is not decoded."""
+        kinds = ("IPv4 fragment", "IPv6 fragment")
+        return sum(self.info.undecoded.get(kind, 0) for kind in kinds)
+
+    @property
+    def absent_data(self) -> str:
+        """The reasons why acknowledged data may be missing, as a predicate."""
+        if self.fragments:
+            fragments = units.number(self.fragments, "IP fragment")
+            return f"may be in {fragments}, which bdpcap does not put together"
+        return "went another way, were filtered out, or have other addresses (NAT)"
+
+    @property
+    def missing_data(self) -> str:
+        """The reasons why some acknowledged data may be missing, in a few words."""
+        return (
+            f"filtered, dropped, or in {units.number(self.fragments, 'IP fragment')}"
+            if self.fragments
+            else "filtered or dropped"
+        )
+
+    @property
     def captured_again(self) -> int:
         """Copies of packets, but for those that the Wi-Fi link sent again."""
         return max(0, self.info.copies - self.info.wifi_retries)
@@ -352,7 +375,7 @@ DECLARED: Final = (
         lambda seen: (
             f"Acknowledged, but without data in the capture: {_flows(seen.flows['no-data'])}, "
             f"{units.data_size(seen.affected_bytes.get('no-data', 0))}. "
-            "Their data went another way, were filtered out, or have other addresses (NAT)."
+            f"Their data {seen.absent_data}."
         ),
         "The flows are not judged.",
         grave=lambda seen: seen.matters("no-data"),
@@ -371,7 +394,8 @@ DECLARED: Final = (
         "data-missing",
         lambda seen: seen.info.missed_bytes,
         lambda seen: (
-            f"The capture lacks {units.data_size(seen.info.missed_bytes)} that were acknowledged (filtered or dropped)."
+            f"The capture lacks {units.data_size(seen.info.missed_bytes)} that were acknowledged "
+            f"({seen.missing_data})."
         ),
         "Rounds that miss data are marked and less sure; those that miss most are not judged. Such data do not count as "
         "lost on the path.",

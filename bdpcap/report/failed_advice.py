@@ -177,7 +177,10 @@ _TURNED_DOWN: Final = (
     "The port accepted other connections meanwhile, so the service was there: a limit, a balancer, or a device on the "
     "way refused these."
 )
-_STARTED: Final = "The port accepted a later connection: the service had not started yet."
+_STARTED: Final = (
+    "The port accepted a later connection: the service had not started yet, or its queue of new connections was full. "
+    "Windows refuses then."
+)
 _STOPPED: Final = (
     "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
     "See why in its log, and start it."

@@ -198,7 +198,8 @@ def _first_byte(flow: Flow) -> str:
     if waited_ns < NOTICED_NS or nature(flow) in (*MUTUAL, TIMER):
         return ""
     which = "the end of these data" if flow.is_from_client else "its request"
-    return f"The first byte of an answer came {units.duration(waited_ns)} after {which}."
+    answer = "an" if flow.is_from_client else "the first"
+    return f"The first byte of {answer} answer came {units.duration(waited_ns)} after {which}."
 
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (

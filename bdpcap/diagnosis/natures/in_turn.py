@@ -80,10 +80,10 @@ def _in_turn(flow: Flow) -> str:
         f"{units.duration(shares.parts[side] * shares.lasting_ns)} until {name} sent"
         for side, name in zip(("server", "client"), named(flow), strict=True)
     ]
-    number = units.number(shares.count, "message")
+    number = units.number(shares.count, "time")
     why = f"{named(flow)[0]} also sent first, so" if flow._counts["handshake"] else "Without the handshake,"
     unclear = f"{why} the capture does not show which end asked."
-    return f"{number} each way, in turn: in all, it took {', and '.join(waits)}. {unclear}"
+    return f"Both ends sent in turn, {number} each: in all, it took {', and '.join(waits)}. {unclear}"
 
 
 def _advice(flow: Flow) -> tuple[str, str]:

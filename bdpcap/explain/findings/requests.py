@@ -100,8 +100,9 @@ def are_messages(found: Shares) -> bool:
 
 
 def sent_on(found: Shares) -> str:
-    """Return in how many exchanges the client sent on, as the end of a sentence."""
-    part = f"in {units.count(found.sent_on)} of {units.number(found.count, 'exchange')}"
+    """Return in how many exchanges the client sent on, as the end of a sentence; short pauses within them do not show."""
+    least = "" if found.sent_on == found.count else "at least "
+    part = f"in {least}{units.count(found.sent_on)} of {units.number(found.count, 'exchange')}"
     return f"{part} the client sent on before an answer came"
 
 

@@ -584,6 +584,9 @@ impl Connection {
                 }
             } else {
                 self.asked = None;
+                // A page may come after its client has closed; a server of TLS may answer the closing alone.
+                let hello = |(question, _): &(Question, i64)| *question == Question::TlsHello;
+                self.unanswered = self.unanswered.filter(hello);
             }
             self.turns.set_unseen_bytes(self.unseen_bytes);
             let way = &own.flow.tap_to_sender;
