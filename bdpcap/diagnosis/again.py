@@ -32,7 +32,7 @@ def _flows(flow: Flow) -> list[Flow]:
 
 
 def _refused(flow: Flow) -> Flow | None:
-    """Return the flow of a stream of which a router refused most of what was sent again; None without one."""
+    """Return the flow of a stream of whose retransmissions a router had refused most; None without one."""
     return next((one for one in _flows(flow) if path_mtu.most_resent(one)), None)
 
 

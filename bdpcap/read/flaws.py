@@ -92,7 +92,7 @@ class Seen:
 
     @property
     def fragments(self) -> int:
-        """Fragments of IP packets, which are not put together: what they carry is not decoded."""
+        """Fragments of IP packets, which are not put together: their content is not decoded."""
         kinds = ("IPv4 fragment", "IPv6 fragment")
         return sum(self.info.undecoded.get(kind, 0) for kind in kinds)
 

@@ -178,8 +178,7 @@ _TURNED_DOWN: Final = (
     "way refused these."
 )
 _STARTED: Final = (
-    "The port accepted a later connection: the service had not started yet, or its queue of new connections was full. "
-    "Windows refuses then."
+    "The port accepted a later connection: the service had not started yet, or its queue was full."
 )
 _STOPPED: Final = (
     "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
