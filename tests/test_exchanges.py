@@ -22,7 +22,7 @@ from bdpcap.explain import exchange_shares
 from bdpcap.explain.exchange_shares import shares, waits
 from bdpcap.explain.findings import Code, requests
 from bdpcap.report import exchanges as shown
-from bdpcap.report import page, screen, verdict
+from bdpcap.report import page, screen, slow_answers, verdict
 
 MS = 1_000_000
 RECORDED = KEPT / "exchanges"
@@ -455,6 +455,16 @@ def test_a_farewell_of_an_idle_server_is_no_late_answer(farewell, closes, answer
     flow = bdpcap.analyze(io.BytesIO(pcap(tls(text + fin)))).flow(0)
     assert len(flow.exchanges) == 9
     assert len(flow._requests) == answered
+
+
+@pytest.mark.parametrize(("answer", "slow"), [(63, False), (101, True)])
+def test_a_farewell_in_tls_is_no_slow_answer(answer, slow):
+    handshake = [Asked(request=517), Asked(request=80), Asked(request=80)]
+    asked = [*handshake, Asked(60_000, request=31, response=answer)]
+    # The client closes then.
+    text = conversation(asked) + f"\n+.001 > F. 709:709(0) ack {901 + answer} win 502"
+    made = bdpcap.analyze(io.BytesIO(pcap(tls(text))))
+    assert ("waited 60 s" in slow_answers.exception(made, made.flows)) == slow
 
 
 @pytest.mark.parametrize(("control", "answered"), [(38, 6), (46, 6), (31, 6), (35 + 39, 6), (90, 7)])

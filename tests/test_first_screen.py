@@ -19,6 +19,7 @@ from bdpcap import report
 from bdpcap.diagnosis import ALL, natures, places
 from bdpcap.diagnosis.natures import short
 from bdpcap.diagnosis.remedy import _other_buffer
+from bdpcap.explain.expected import Lift
 from bdpcap.report import card, headline, page, ranking, screen
 from bdpcap.report.notes import notes
 from bdpcap.words import units
@@ -361,6 +362,16 @@ def test_a_program_whose_pauses_cost_more_than_a_full_link_is_named_first():
     assert flow.summary["limit"] == "link"
     assert flow.remedy.where == "the sender, 192.168.1.3"
     assert "why the program pauses" in flow.remedy.words
+
+
+def test_pauses_do_not_outweigh_losses_whose_cost_nobody_knows(monkeypatch):
+    (path,) = (path for path in SAMPLES if path.name.startswith("cwnd_loss_2pct.sender"))
+    flow = bdpcap.analyze(path).flow(0)
+    more = Lift("app", 1e6, 2e6, "cwnd")
+    monkeypatch.setattr("bdpcap.diagnosis.remedy.lifts", lambda _: (more,))
+    monkeypatch.setitem(flow.summary, "app_share", 0.3)
+    assert "why the program pauses" not in flow.remedy.words
+    assert flow.remedy.where == "the path from 192.168.1.3 to 192.168.1.34"
 
 
 def test_the_other_buffer_is_named_where_its_default_would_limit_next(sample):

@@ -432,7 +432,8 @@ class _Flow:
         self.capture = None
 
 
-def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(monkeypatch):
+@pytest.mark.parametrize("kind", [natures.OUTAGE, natures.MUTUAL[1]], ids=lambda kind: kind.title)
+def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(kind, monkeypatch):
     group = ranking.Group(
         _Flow(),
         pd.DataFrame({"receiver": ["10.0.0.1:80"] * 2, "stream": [1, 2], "payload_bytes": 100}),
@@ -443,12 +444,10 @@ def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(monkeypatch)
     for outages, said in (
         ({1, 2}, "the same verdict"),
         ({2}, "the same verdict in stream 2 only"),
-        (set(), "no outage there"),
+        (set(), f"no {kind.title} there"),
     ):
         stalled = {group.flow, *outages}
-        monkeypatch.setattr(
-            ranking, "nature", lambda flow, some=stalled: natures.OUTAGE if flow in some else None
-        )
+        monkeypatch.setattr(ranking, "nature", lambda flow, some=stalled: kind if flow in some else None)
         assert group.same == f"2 more flows to 10.0.0.1:80: {said} (streams 1, 2); together 300 B."
 
 

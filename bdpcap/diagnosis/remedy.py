@@ -266,9 +266,12 @@ def _for_place(commands: tuple[str, ...], why: Cause) -> tuple[str, ...]:
 
 
 def _pauses(flow: Flow) -> Remedy | None:
-    """Return the advice on a program whose pauses cost more than the main limit does; None if they do not."""
+    """Return the advice on a program whose pauses cost more than the main limit does; None if they do not.
+
+    Nobody knows the rate that congestion control would allow without it.
+    """
     limit, found = str(flow.summary["limit"]), lifts(flow)
-    if limit == "app" or not found or found[0].limit != "app":
+    if limit in ("app", "cwnd") or not found or found[0].limit != "app":
         return None
     # Pauses that nobody notices are no program's fault.
     if flow.summary["app_share"] * flow.summary["active_ns"] < NOTICED_NS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis.natures import LATE, LOSSES, OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures import LATE, LOSSES, MUTUAL, OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.requests import slowest_side
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
@@ -77,7 +77,7 @@ class Group:
         Requests are alike if the same side took most of their time.
         """
         own = kind, _ = _kind(self.flow)
-        if kind not in (OUTAGE, LOSSES, LATE, REQUESTS):
+        if kind not in (OUTAGE, LOSSES, LATE, *MUTUAL):
             return "the same verdict"
         asked = self.others.head(_NAMED)
         others = listed(self.flow.capture, asked)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import first_answer
 from bdpcap.explain.gateways import gateway
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.report.ranking import keys
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
@@ -64,11 +65,14 @@ def exception(capture: Capture, flows: pd.DataFrame) -> str:
 def _only_answers(capture: Capture, flows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Return the exchanges of streams of flows with no other, and the time in ns that each server let its client wait.
 
-    Exchanges of TLS handshakes are no others.
+    Exchanges of TLS handshakes are no others. A message of TLS that is hardly larger than its record is a farewell.
     """
     each = capture.exchanges
-    each = each[each["stream"].isin(flows["stream"]) & ~each["tls_handshake"]]
-    only = each[~each["stream"].duplicated(keep=False)]
+    each = each[each["stream"].isin(flows["stream"])]
+    in_tls = each["stream"].isin(each.loc[each["tls_handshake"], "stream"])
+    farewell = in_tls & (each["response_bytes"] <= TLS_FAREWELL_BYTES)
+    only = each[~each["tls_handshake"]].drop_duplicates("stream", keep=False)
+    only = only[~farewell[only.index]]
     return only, first_answer.owed_ns(only).fillna(0)
 
 
