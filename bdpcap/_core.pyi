@@ -201,8 +201,9 @@ class Analysis:
         the last SYN or retransmission, if nothing answered that one. `opening_ns` is the time from the first packet to
         the first one after both SYNs. `tls_alert` is the description of the first fatal TLS alert in clear text, which
         `tls_alert_by` sent. `tls_unanswered_ns` is the time from a TLS hello until an end closed, if the server sent no
-        data before; `http_unanswered_ns` is that from an HTTP/1 request in clear text. `unanswered_fins_by` sent
-        `unanswered_fins`. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client sent.
+        data before; `http_unanswered_ns` is that from an HTTP/1 request in clear text. `asks_proxy` is 1 where the client
+        sent such a request to a proxy. `unanswered_fins_by` sent `unanswered_fins`. `client_unacknowledged_bytes` are
+        those of `unacknowledged_bytes` that the client sent.
         """
     def datagrams(self) -> dict[str, Any]:
         """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""

@@ -116,6 +116,10 @@ class Streams:
         """Return whether the server of a stream sent the first FIN."""
         return int(self._core.connections(stream, 1)["closed_by"][0]) == 1
 
+    def asks_proxy(self, stream: int) -> bool:
+        """Return whether the client of a stream sent requests to a proxy, as its HTTP/1 in clear text shows."""
+        return bool(self._core.connections(stream, 1)["asks_proxy"][0])
+
     def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Return the senders of some directions, whose rows in `directions` are given in ascending order.
 

@@ -40,6 +40,7 @@ _GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow star
 """Causes that lie in how a sender's congestion window grows."""
 _ASKED: Final = {
     ALL["app"].causes["response time"]: "what the server did between a request and its answer",
+    ALL["app"].causes["proxy"]: "which servers it asked, and how long each took",
     ALL["app"].causes["idle"]: "whether the program waited for input, a timer, or a peer",
     ALL["app"].causes["timer"]: "whether it is to write more often",
     ALL["app"].causes["small writes"]: "whether the program waited for input, a timer, or a peer",
@@ -233,7 +234,7 @@ def _nobody_waited(flow: Flow) -> str:
     server = host(flow.sender)
     why, own = cause(flow)
     asked = 2 * unasked_ns(flow, own) <= (own["end_ns"] - own["start_ns"]).sum()
-    if asked or why is ALL["app"].causes["response time"]:
+    if asked or why in (ALL["app"].causes["response time"], ALL["app"].causes["proxy"]):
         return nobody_waited(flow, server)
     if lost(other := flow.capture.flow(flow.stream, flow.receiver)) and stalled(other):
         return (

@@ -107,6 +107,8 @@ class Shares:
     """Whether the stream has the handshake of TLS, inside which the ends may send control frames, as in HTTP/2."""
     relayed: bool
     """Whether a NAT or proxy ends TCP before the server, whose time then holds the way from there to it."""
+    asks_proxy: bool
+    """Whether the client sent its requests to a proxy, whose time then holds that of the servers behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def shares(flow: Flow) -> Shares | None:
         sent_on=int(sent_on(flow).sum()),
         tls=bool(flow.exchanges["tls_handshake"].any()),
         relayed=_is_relayed(flow),
+        asks_proxy=flow.capture._contents.streams.asks_proxy(flow.stream),
     )
 
 

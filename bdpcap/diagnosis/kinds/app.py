@@ -228,7 +228,9 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
             return "events"
         if told is None and _signals(flow):
             return "events"
-        return _slow(flow, own)
+        slow = _slow(flow, own)
+        proxy = slow == detail and flow.capture._contents.streams.asks_proxy(flow.stream)
+        return "proxy" if proxy else slow
     return _by_itself(flow, own, str(detail)) if detail in ("small writes", "idle") else detail
 
 
@@ -307,6 +309,14 @@ LIMIT: Final = Limit(
             places.sender,
             "See what the server does between a request and its answer: that time is not in the capture.",
             paced("as fast as the server answers"),
+            _waited,
+        ),
+        "proxy": Cause(
+            "The proxy let its client wait, for itself or for servers behind it",
+            _answers,
+            places.sender,
+            "See in the proxy's log which servers it asked, and how long each took.",
+            paced("as fast as these servers answer"),
             _waited,
         ),
         "events": Cause(

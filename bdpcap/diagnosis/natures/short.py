@@ -47,7 +47,7 @@ _TRIPS: Final = 8
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
-_ANSWERING: Final = ("response time", "events")
+_ANSWERING: Final = ("response time", "proxy", "events")
 """Details of a program that owed an answer, or had news later."""
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""

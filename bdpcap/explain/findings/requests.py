@@ -37,6 +37,8 @@ _NEWS: Final = (
     "Nothing to mend on the path: the server also sends unasked, so it may have waited for news, not worked."
 )
 
+_PROXY: Final = "The server is a proxy: see in its log which servers it asked at these times."
+
 EVENTS: Final = (
     "Nothing to mend on the path: the client sends on without an answer. The server may have waited for events, as a "
     "remote screen does."
@@ -116,6 +118,8 @@ def advice(found: Shares, side: str) -> str:
             return _NEWS
         if side == "server" and found.relayed:
             return gateways.REMEDY
+        if side == "server" and found.asks_proxy:
+            return _PROXY
         return _REMEDY[side].format(poll=_POLL if found.longest_ns[side] >= _POLL_NS else "")
     return _AT_ONCE.format(whose="each program" if len(sides) > 1 else f"the {sides[0].by}'s program")
 

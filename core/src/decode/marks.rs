@@ -37,7 +37,7 @@ impl Marks {
     const TLS_ALERT: u64 = 1 << 61;
     /// The payload begins with a TLS record of a handshake; the lowest byte is its content type.
     const TLS_HANDSHAKE: u64 = 1 << 62;
-    /// The payload begins with a request of HTTP/1 in clear text.
+    /// The payload begins with a request of HTTP/1 in clear text; the lowest byte is 1 if it is to a proxy.
     const HTTP_REQUEST: u64 = 1 << 63;
     /// A change of the cipher, as a content type (RFC 5246 section 6.2.1).
     const CHANGE_CIPHER: u8 = 20;
@@ -92,9 +92,9 @@ impl Marks {
             || matches!(
                 captured,
                 [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..]
-                    | [b'G', b'E', ..]
-                    | [b'P', b'O' | b'U', ..]
-                    | [b'H', b'E', ..]
+                    | [b'G' | b'H', b'E', ..]
+                    | [b'C' | b'P', b'O', ..]
+                    | [b'P', b'U', ..]
             )
     }
 
@@ -106,10 +106,15 @@ impl Marks {
                 Self(Self::TLS_HANDSHAKE | u64::from(*kind))
             }
             // The methods of nearly all requests (RFC 9110 section 9.1).
-            [b'G', b'E', b'T', b' ', ..]
-            | [b'P', b'U', b'T', b' ', ..]
-            | [b'P', b'O', b'S', b'T', b' ', ..]
-            | [b'H', b'E', b'A', b'D', b' ', ..] => Self(Self::HTTP_REQUEST),
+            [b'G', b'E', b'T', b' ', target @ ..]
+            | [b'P', b'U', b'T', b' ', target @ ..]
+            | [b'P', b'O', b'S', b'T', b' ', target @ ..]
+            | [b'H', b'E', b'A', b'D', b' ', target @ ..] => {
+                // A client names the scheme to a proxy alone (RFC 9112 section 3.2.2).
+                Self(Self::HTTP_REQUEST | u64::from(target.starts_with(b"http://")))
+            }
+            // Only a proxy is asked for a tunnel (RFC 9110 section 9.3.6).
+            [b'C', b'O', b'N', b'N', b'E', b'C', b'T', b' ', ..] => Self(Self::HTTP_REQUEST | 1),
             _ if payload_bytes == Self::ALERT_BYTES => Self::of_alert(captured),
             _ if payload_bytes == Self::COOKIE_BYTES => Self::of_cookie(captured),
             _ => Self(0),
@@ -146,11 +151,24 @@ impl Marks {
         self.0 & Self::IPERF3_COOKIE != 0
     }
 
+    /// Returns whether there is no mark, as on nearly all segments.
+    #[must_use]
+    #[inline(always)] // for every segment with payload
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Returns whether the payload begins with a request of HTTP/1 in clear text.
     #[must_use]
     #[inline(always)] // for every segment with payload
     pub const fn is_http_request(self) -> bool {
         self.0 & Self::HTTP_REQUEST != 0
+    }
+
+    /// Returns whether the payload begins with a request of HTTP/1 to a proxy, in clear text.
+    #[must_use]
+    pub const fn is_proxy_request(self) -> bool {
+        self.is_http_request() && self.0 & 1 != 0
     }
 
     /// Returns the content type of the TLS record of a handshake that the payload begins with; `None` where there is none.
@@ -316,12 +334,16 @@ mod tests {
             (b"POST /form HTTP/1.0", true),
             (b"PUT x", true),
             (b"HEAD /", true),
+            (b"GET http://host:80/", true),
+            (b"CONNECT host:80/", true),
             (b"GETTING", false),
             (b"PUSH ", false),
             (b"HTTP/1.1 200 OK", false),
             (b"GET", false), // the snaplen cut the method
         ] {
-            assert_eq!(Marks::of_payload(500, begin).is_http_request(), is_request);
+            let marks = Marks::of_payload(500, begin);
+            assert_eq!(marks.is_http_request(), is_request);
+            assert_eq!(marks.is_proxy_request(), begin.ends_with(b"host:80/"));
             assert!(!is_request || Marks::may_mark(500, begin));
         }
     }

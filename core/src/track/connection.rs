@@ -131,6 +131,16 @@ struct Asked {
     answers_from: i64,
 }
 
+/// A question that had no answer when an end closed.
+#[derive(Debug, Clone, Copy)]
+struct Unanswered {
+    question: Question,
+    /// Time that it had waited, in ns.
+    waited_ns: i64,
+    /// Payload that the server had sent until then.
+    server_bytes: i64,
+}
+
 impl Question {
     /// Returns the question that a segment begins with; `first` is whether it has the client's first data.
     #[inline]
@@ -178,12 +188,14 @@ pub struct Connection {
     pub path: Arc<Path>,
     /// The client's first payload is a cookie of iperf3.
     pub iperf3_cookie: bool,
+    /// The client asked a proxy for something of another host, in clear text.
+    pub asks_proxy: bool,
     /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
     pub tls_alert: Option<(u8, u8)>,
     /// The client's first question after the latest data of the server.
     asked: Option<Asked>,
-    /// The question without an answer at which an end closed, and the time in ns that it had waited.
-    pub unanswered: Option<(Question, i64)>,
+    /// The question without an answer at which an end closed.
+    unanswered: Option<Unanswered>,
     /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
@@ -254,6 +266,7 @@ impl Connection {
             tls_alert: None,
             asked: None,
             unanswered: None,
+            asks_proxy: false,
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -573,20 +586,8 @@ impl Connection {
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
             own.flow.set_caught_up(other.flow.tap.is_acknowledged());
-            if from == 0 {
-                let first = observed.sequence == 1;
-                if let Some(question) = Question::of(segment.marks, first) {
-                    self.asked.get_or_insert(Asked {
-                        question,
-                        time_ns: observed.at.time_ns,
-                        answers_from: other.flow.tap.snd_nxt().unwrap_or_default(),
-                    });
-                }
-            } else {
+            if from == 1 {
                 self.asked = None;
-                // A page may come after its client has closed; a server of TLS may answer the closing alone.
-                let hello = |(question, _): &(Question, i64)| *question == Question::TlsHello;
-                self.unanswered = self.unanswered.filter(hello);
             }
             self.turns.set_unseen_bytes(self.unseen_bytes);
             let way = &own.flow.tap_to_sender;
@@ -601,13 +602,24 @@ impl Connection {
             {
                 rows.turns.push(turn);
             }
-            if let Some(record) = observed.segment.marks.tls_handshake() {
-                self.turns.begins_with(record, observed.at);
+            if !segment.marks.is_empty() {
+                if let Some(record) = segment.marks.tls_handshake() {
+                    self.turns.begins_with(record, observed.at);
+                }
+                self.asks_proxy |= from == 0 && segment.marks.is_proxy_request();
+                let question = Question::of(segment.marks, observed.sequence == 1);
+                if let Some(question) = question.filter(|_| from == 0) {
+                    self.asked.get_or_insert(Asked {
+                        question,
+                        time_ns: observed.at.time_ns,
+                        answers_from: other.flow.tap.snd_nxt().unwrap_or_default(),
+                    });
+                }
             }
         }
         // A copy of what the receiver has acknowledged is no part of the message: the first one was. With new bytes, the
         // first one was lost before the tap. A FIN that is sent again is none either.
-        let copied = payload && effect.kind == Kind::Retransmission;
+        let copied = effect.kind == Kind::Retransmission && payload;
         if copied && (new_bytes > 0 || !own.flow.tap.is_acknowledged()) {
             (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
         }
@@ -631,8 +643,24 @@ impl Connection {
             && reached <= asked.answers_from
         {
             let waited_ns = observed.at.time_ns.saturating_sub(asked.time_ns);
-            self.unanswered.get_or_insert((asked.question, waited_ns));
+            let server_bytes = self.halves[1].flow.totals.payload_bytes;
+            self.unanswered.get_or_insert(Unanswered {
+                question: asked.question,
+                waited_ns,
+                server_bytes,
+            });
         }
+    }
+
+    /// Returns how long a question had waited when an end closed, in ns; `None` without one, or if its answer came later.
+    ///
+    /// A server of TLS may answer the closing alone, so its later data are no answer.
+    #[must_use]
+    pub fn unanswered_ns(&self, question: Question) -> Option<i64> {
+        let server_bytes = self.halves[1].flow.totals.payload_bytes;
+        let left = self.unanswered.filter(|left| left.question == question)?;
+        let is_late = question == Question::HttpRequest && server_bytes > left.server_bytes;
+        (!is_late).then_some(left.waited_ns)
     }
 
     /// Is the segment of another connection? There are two such cases. A SYN with another initial sequence number after

@@ -268,6 +268,8 @@ packed_row! {
         pub completeness: u8,
         /// 1 where the client's first payload is a cookie of iperf3, else 0.
         pub iperf3_cookie: u8,
+        /// 1 where the client sent a proxy a request of HTTP/1 in clear text, else 0.
+        pub asks_proxy: u8,
         /// The end that sent the first FIN or the reset: 0 the client, 1 the server; [`NULL`] where the connection is
         /// open.
         pub ended_by: i64,
@@ -319,11 +321,7 @@ impl Life {
         let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
         let carried = connection.has_payload(0) || connection.has_payload(1);
         let (alert_by, alert) = connection.tls_alert.unzip();
-        let unanswered_ns = |question| {
-            (connection.unanswered)
-                .filter(|left| left.0 == question)
-                .map_or(NULL, |left| left.1)
-        };
+        let unanswered_ns = |question| connection.unanswered_ns(question).unwrap_or(NULL);
         let since_start = |time_ns: Option<i64>| {
             time_ns.map_or(NULL, |time_ns| {
                 time_ns.saturating_sub(connection.start.time_ns)
@@ -334,6 +332,7 @@ impl Life {
             ended: ended as u8,
             completeness: lifecycle.completeness(carried),
             iperf3_cookie: u8::from(connection.iperf3_cookie),
+            asks_proxy: u8::from(connection.asks_proxy),
             ended_by: by.map_or(NULL, i64::from),
             closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             tls_alert: alert.map_or(NULL, i64::from),
