@@ -56,7 +56,7 @@ def said(flow: Flow) -> str:
     if again is None:
         return ""
     share = clause(again.share, "that both ends sent")
-    if refused := _refused(flow):
+    if not again.arrived and (refused := _refused(flow)):
         return f"{share}. {path_mtu.asked(refused)}."
     overtaken = ": others overtook them" if again.overtaken else ""
     arrived = f", though the first copies had arrived{overtaken}" if again.arrived else ""
@@ -68,7 +68,7 @@ def advice(flow: Flow) -> tuple[str, str] | None:
     again, ends = _to_an_open_end(flow), (host(flow.sender), host(flow.receiver))
     if again is None or on_one_machine(*ends) or (again.overtaken and _is_rare(flow)):
         return None
-    if refused := _refused(flow):
+    if not again.arrived and (refused := _refused(flow)):
         return f"the router, {path_mtu.too_big(refused)[0].reporter}", path_mtu.ADVICE
     client, server = ends if flow.is_from_client else reversed(ends)
     held = _OVERTAKEN if again.overtaken else _HELD
