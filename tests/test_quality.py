@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from observe import observe
 from oracles import ROOT
-from packets import pcap, read_pcap
+from packets import Address, pcap, read_pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -877,6 +877,12 @@ def test_data_that_the_capture_lacks_may_be_in_fragments():
     assert no_flows.sentence(capture) == (
         "The capture holds no payload of 1 connection, though some was acknowledged. There is nothing to judge."
     )
+    # Another connection was refused.
+    refused = scenario(
+        "9 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0", client=Address(CLIENT.host, 40_001)
+    )
+    both = analysed([*packets[:3], fragmented(packets[3]), packets[4], *refused])
+    assert "2 connections, though some was acknowledged: 1 opened, 1 refused." in no_flows.sentence(both)
     # Of two segments, one was cut.
     more = scenario(
         f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n+.02 > P. 101:201(100) ack 1 win 502\n"

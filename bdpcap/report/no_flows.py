@@ -56,15 +56,15 @@ def _connections(capture: Capture) -> str:
         found.update(columns["handshake"][columns["seen"]])
     if not found:
         return "No flow carried payload: there is nothing to judge."
+    number = units.number(found.total(), "connection")
+    each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
     if any(flaw.code == "no-data" for flaw in capture._contents.quality):
-        number = units.number(found.total(), "connection")
-        return f"The capture holds no payload of {number}, though some was acknowledged. There is nothing to judge."
+        kinds = f": {each}" if len(found) > 1 else ""
+        lacks = f"The capture holds no payload of {number}, though some was acknowledged{kinds}."
+        return f"{lacks} There is nothing to judge."
     if found.total() == 1:
         return f"The connection was {_HANDSHAKES[next(iter(found))]} and carried no payload: there is nothing to judge."
-    each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
-    return (
-        f"{units.number(found.total(), 'connection')} carried no payload: {each}. There is nothing to judge."
-    )
+    return f"{number} carried no payload: {each}. There is nothing to judge."
 
 
 def _nothing(info: CaptureInfo) -> str:
