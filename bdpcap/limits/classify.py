@@ -44,6 +44,7 @@ HIDDEN: Final = (
     "empty_ns",
     "short_segments",
     "forward_delay_p20_ns",
+    "congestion_echoes",
 )
 """The core's columns about rounds that no table shows, but sentences and display filters need."""
 DIRECTIONS: Final = 2

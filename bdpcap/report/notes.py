@@ -1,4 +1,4 @@
-"""Notes below a flow's verdict: a proxy, delay, stalls, probes, losses, a changed path, reordering, the first byte."""
+"""Notes below a flow's verdict: a proxy, delay, stalls, probes, losses, marks, a changed path, reordering, the first byte."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from bdpcap.diagnosis.natures import (
 )
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
-from bdpcap.explain import first_answer, shared_mss
+from bdpcap.explain import congestion_marks, first_answer, shared_mss
 from bdpcap.explain.findings import Code, found, path_mtu, requests
+from bdpcap.explain.findings.congestion import lost
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import needed, of_flow, of_sent, resent_share
@@ -192,6 +193,12 @@ def _sent_again(flow: Flow) -> str:
     return f"{of_flow(flow)}.{' Flights lost before the capture look like pauses of the program.' if hides else ''}"
 
 
+def _marks(flow: Flow) -> str:
+    """Return the sentence on congestion marks; empty without them, or if the verdict has them."""
+    told = flow.summary["limit"] == "cwnd" and not lost(flow)
+    return "" if told else congestion_marks.sentence(flow)
+
+
 def _first_byte(flow: Flow) -> str:
     """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it."""
     waited_ns = first_answer.waited_ns(flow)
@@ -210,6 +217,7 @@ _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
     _too_big,
     _stall,
     _probes,
+    _marks,
     _sent_again,
     _default_size,
     partial(_sentence, Code.PATH_CHANGED),

@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
 from bdpcap.diagnosis.outlook import nothing, with_change
-from bdpcap.explain import remedies, shared_losses
+from bdpcap.explain import congestion_marks, remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.congestion import PHASES, losses_span, phase_of
@@ -43,6 +43,10 @@ def _brief(flow: Flow, own: pd.DataFrame) -> str:
         f"{said}. Packets waited on the way: that repair took {units.duration(repair_ns)}, the shortest round trip "
         f"{units.duration(least_ns)}"
     )
+
+
+def _marks(flow: Flow, _: pd.DataFrame) -> str:
+    return f"{congestion_marks.clause(flow)}, and nothing was lost"
 
 
 def _needless(flow: Flow, _: pd.DataFrame) -> str:
@@ -198,6 +202,13 @@ LIMIT: Final = Limit(
             PHASES["brief losses"].advice,
             _without_waits,
             _repaired,
+        ),
+        "marks": Cause(
+            "Congestion marks held the sender back",
+            _marks,
+            places.path,
+            PHASES["marks"].advice,
+            with_change("without marks"),
         ),
         "needless": Cause(
             "Retransmissions of data that had arrived held the sender back",

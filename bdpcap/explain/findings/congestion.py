@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.explain import remedies
+from bdpcap.explain import congestion_marks, remedies
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.sent_again import FEWEST, of_sent
@@ -77,6 +77,10 @@ PHASES: Final = {
     ),
     "too big": Phase("the repair of packets too big for the path", path_mtu.ADVICE),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
+    "marks": Phase(
+        "growth after congestion marks",
+        "Find the link whose queue marks packets (ECN): it is full, or it marks from a short queue on.",
+    ),
     "brief losses": Phase("growth after losses of a short time", "Find where packets are lost or delayed."),
     "needless": Phase(
         "retransmissions of data that had arrived",
@@ -120,7 +124,7 @@ def phase_of(flow: Flow, held: pd.DataFrame) -> str:
     if most not in ("avoidance", "recovery"):
         return most
     if not lost(flow):
-        return "avoidance"
+        return "marks" if _by_marks(flow, held) else "avoidance"
     return "recovery" if _by_losses(flow, held) else "brief losses"
 
 
@@ -142,7 +146,20 @@ def _by_losses(flow: Flow, held: pd.DataFrame) -> bool:
     A loss explains the time until the congestion window has its former size. Between two losses that is all the time:
     the second one ended the growth.
     """
-    span = losses_span(flow)
+    return _by_reductions(held, losses_span(flow))
+
+
+def _by_marks(flow: Flow, held: pd.DataFrame) -> bool:
+    """Return whether congestion marks explain most of the time in rounds under congestion control.
+
+    A sender answers an echoed mark as it would a loss (RFC 3168 section 6.1.2).
+    """
+    hit = flow.rtts[(flow._hidden["congestion_echoes"] > 0).to_numpy()]
+    return not hit.empty and _by_reductions(held, (int(hit["start_ns"].iloc[0]), int(hit["end_ns"].iloc[-1])))
+
+
+def _by_reductions(held: pd.DataFrame, span: tuple[int, int] | None) -> bool:
+    """Return whether most of the time under congestion control is repair, regrowth, or lies between two reductions."""
     if span is None:
         return True
     lasting = held["end_ns"] - held["start_ns"]
@@ -182,6 +199,8 @@ def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
         return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
     if most == "outage":
         return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
+    if most == "marks":
+        return congestion_marks.sentence(flow)
     if most in ("recovery", "brief losses", "needless", "ignored", "too big"):
         return _again(flow)
     said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
