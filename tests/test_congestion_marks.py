@@ -2,12 +2,13 @@
 
 import io
 
+from packets import pcap
+from scenario import scenario
+
 import bdpcap
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.report import screen
 from bdpcap.report.notes import notes
-from packets import pcap
-from scenario import scenario
 
 MSS = 1460
 

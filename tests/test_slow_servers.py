@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ import pandas as pd
 import pytest
 from connected import analyzed
 from dialogues import asked
-from scenario import HANDSHAKE, SERVER
+from packets import Address, pcap
+from scenario import HANDSHAKE, SERVER, scenario
 
+import bdpcap
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.natures import in_turn, requests
@@ -136,6 +139,25 @@ def test_the_time_behind_a_nat_is_not_the_servers(relayed, said):
 def test_without_the_handshake_nobody_is_known_to_have_asked(opening, asked_):
     flow = analyzed(opening + asked([3.0], think="+.1")).flow(0, str(SERVER))
     assert ("answered after 3 s" in flow.remedy.words) == asked_
+
+
+@pytest.mark.parametrize(("goodbye", "asked_"), [(39, 1), (40, 2)])
+def test_a_goodbye_of_tls_after_an_idle_time_is_no_answer(goodbye, asked_):
+    # A record of TLS 1.3 adds 22 bytes: GOAWAY has 17 (RFC 9113 section 6.8), close_notify 2 (RFC 8446 section 6.1).
+    server = Address("198.51.100.2", 443)
+    last = 5001 + goodbye
+    dialogue = (
+        f"{HANDSHAKE}+.001 > P. 1:301(300) ack 1 win 502\n+.03 < P. 1:5001(5000) ack 301 win 512\n"
+        "+.001 > P. 301:536(235) ack 5001 win 502\n+.02 < . 5001:5001(0) ack 536 win 512\n"
+        f"+30 < P. 5001:{last}({goodbye}) ack 536 win 512\n+.001 > FP. 536:599(63) ack {last} win 502\n"
+        f"+.02 < P. {last}:{last + 24}(24) ack 600 win 512\n"
+        f"+0 < F. {last + 24}:{last + 24}(0) ack 600 win 512\n+0 > R 600:600(0)"
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue, server=server)))).flow(0, str(server))
+    assert len(flow._requests) == asked_
+    rtts = flow.rtts
+    longest = rtts.loc[(rtts["end_ns"] - rtts["start_ns"]).idxmax()]
+    assert (longest["limit"] == "app") == (asked_ == 2)
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

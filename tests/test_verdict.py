@@ -222,8 +222,8 @@ def test_a_loss_explains_the_time_until_its_window_is_regained(rounds, named):
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # These causes divide a detail by what acknowledgments, ICMP messages, losses, marks, exchanges, pauses, hosts, other flows
-    # and rates show.
+    # These causes divide a detail by what acknowledgments, ICMP messages, losses, marks, exchanges, pauses, hosts, other
+    # flows and rates show.
     divided = {
         ("cwnd", "ignored"),
         ("cwnd", "too big"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from bdpcap.errors import ArgumentError
 from bdpcap.limits import HIDDEN
-from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES, TLS_GOODBYES
 from bdpcap.read import vantage
 from bdpcap.read.in_process import InProcess
 from bdpcap.words import quantities
@@ -144,8 +144,9 @@ class Flow(InProcess):
     def _requests(self) -> pd.DataFrame:
         """The exchanges with a request and its answer, with their index in `exchanges`.
 
-        Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN. Nor is a
-        control frame of HTTP/2, which asks for nothing, after the first request of a connection.
+        Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN. Nor are
+        the last ones that a goodbye ends, whoever closes. Nor is a control frame of HTTP/2 after the first request of a
+        connection: it asks for nothing.
         """
         each = self.exchanges
         asked = ~each["tls_handshake"]
@@ -153,10 +154,11 @@ class Flow(InProcess):
         if asked.all() and not each["server"].iloc[:1].str.endswith(f":{_HTTPS_PORT}").any():
             return each
         control = each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
-        farewell = each["response_bytes"].iloc[-1] <= TLS_FAREWELL_BYTES
-        parting = farewell and self.capture._contents.streams.closed_by_server(self.stream)
-        answered = asked & ~control
-        return each[answered & (each.index != each.index[-1])] if parting else each[answered]
+        streams, response_bytes = self.capture._contents.streams, each["response_bytes"]
+        parting = response_bytes.isin(TLS_GOODBYES if streams.ending(self.stream)[0] else ())
+        if streams.closed_by_server(self.stream):
+            parting.iloc[-1] |= response_bytes.iloc[-1] <= TLS_FAREWELL_BYTES
+        return each[asked & ~control & ~parting[::-1].cummin()]
 
     @property
     def is_from_client(self) -> bool:

@@ -24,4 +24,6 @@ def clause(flow: Flow) -> str:
 
 def sentence(flow: Flow) -> str:
     """Return a sentence on congestion marks and their effect; empty where no acknowledgment echoed one."""
-    return f"{clause(flow)}: a queue on the path was long, and the sender slowed down." if echoes(flow) else ""
+    return (
+        f"{clause(flow)}: a queue on the path was long, and the sender slowed down." if echoes(flow) else ""
+    )

@@ -1,4 +1,4 @@
-"""Notes below a flow's verdict: a proxy, delay, stalls, probes, losses, marks, a changed path, reordering, the first byte."""
+"""Notes below a flow's verdict: a proxy, delay, stalls, probes, losses, marks, paths, the first byte."""
 
 from __future__ import annotations
 

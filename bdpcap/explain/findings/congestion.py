@@ -199,10 +199,8 @@ def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
         return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
     if most == "outage":
         return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
-    if most == "marks":
-        return congestion_marks.sentence(flow)
-    if most in ("recovery", "brief losses", "needless", "ignored", "too big"):
-        return _again(flow)
+    if most in ("recovery", "brief losses", "needless", "ignored", "too big", "marks"):
+        return congestion_marks.sentence(flow) if most == "marks" else _again(flow)
     said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
     return f"{_again(flow)} Of {total} rounds congestion control limited {rounds.sum()}: {said}."
 

@@ -14,7 +14,7 @@ from bdpcap.limits.rounds import HALF, REACH, SECOND_NS
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["FAREWELL_BYTES", "TLS_FAREWELL_BYTES", "Writes"]
+__all__ = ["FAREWELL_BYTES", "TLS_FAREWELL_BYTES", "TLS_GOODBYES", "Writes"]
 
 PEERS_TURN: Final = 1
 """Value of the core's column ``turn``; see `Counts.turn`."""
@@ -30,6 +30,12 @@ TLS_FAREWELL_BYTES: Final = 100
 """Most bytes of a server's farewell: GOAWAY of HTTP/2 and close_notify (RFC 9113 section 6.8, RFC 8446 section 6.1).
 
 With the overhead of their records, they have 63 to 85 bytes.
+"""
+TLS_GOODBYES: Final = (24, 31, 39, 46, 63, 77)
+"""Bytes of a record that holds close_notify, of one that holds GOAWAY without debug data, and of both together.
+
+They have 2 and 17 bytes. A record adds 22 in TLS 1.3 and, with AES-GCM, 29 in TLS 1.2 (RFC 8446 section 5.2, RFC 5288
+section 3).
 """
 
 NOTHING: Final = 0.99
@@ -135,7 +141,7 @@ class Writes(Concept):
         """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?
 
         After a request, the data are its answer, unless they are as short as farewells in TLS. The first data is none.
-        Two messages with one of the peer between are answers, however short.
+        Two messages with one of the peer between are answers, however short, but for the goodbyes of TLS.
         """
         rounds = self.rounds
         new = rounds.after(rounds.sent_bytes)
@@ -143,7 +149,8 @@ class Writes(Concept):
         opened = np.isfinite(self.all.vantage.initial_rtt_ns)
         answers = (new > TLS_FAREWELL_BYTES) | opened & (rounds.total(rounds.sent_bytes) == new)
         parting: Bools = self.idle & little & (rounds.after(rounds.after_fin) > 0)
-        parting &= ~(self.answering & (answers | self._goes_on))
+        goes_on = self._goes_on & ~np.isin(new, TLS_GOODBYES)
+        parting &= ~(self.answering & (answers | goes_on))
         return parting
 
     @property
