@@ -214,3 +214,13 @@ def test_a_port_that_accepts_others_meanwhile_has_its_service():
     packets = sorted([*scenario(refused), *opened], key=lambda packet: packet.time_ns)
     lines = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert any("was refused" in line and "accepted other connections meanwhile" in line for line in lines)
+
+
+def test_a_flow_that_needs_no_mending_names_its_late_opening():
+    late = f"0 {TRY}\n+1 {TRY}\n+1 {TRY}\n{OPENS}"
+    other = {"client": Address("192.0.2.7", 4000), "server": Address("198.51.100.9", 99)}
+    packets = sorted(
+        scenario(late) + scenario(f"5{HANDSHAKE.strip()[1:]}\n", **other), key=lambda one: one.time_ns
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    assert capture.flow(0).remedy.words.endswith("Only its opening was slow: it took 2.02 s.")

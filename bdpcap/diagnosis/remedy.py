@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places, relay
@@ -78,7 +78,19 @@ class Remedy:
 
 @once
 def remedy(flow: Flow) -> Remedy:
-    """Return the first thing to do: the nature's advice, the remedy of the root cause, or the advice for the limit."""
+    """Return the first thing to do: the nature's advice, the remedy of the root cause, or the advice for the limit.
+
+    Where nothing is to be mended in the data, it names an opening that a person notices.
+    """
+    found_first = _first(flow)
+    opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
+    if found_first.where or opening_ns < NOTICED_NS:
+        return found_first
+    words = f"{found_first.words} Only its opening was slow: it took {units.duration(opening_ns)}."
+    return replace(found_first, words=words)
+
+
+def _first(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))

@@ -165,13 +165,21 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     what = "short transfers, requests and pauses" if mutual else "short transfers and pauses"
     capture = quiet[0].flow.capture if quiet else None
     failures = capture is not None and part("the connections", lambda: broke(capture), lambda _: False)
-    nothing = "Failures aside, nothing" if failures else "Nothing"
+    aside = [what for what, holds in (("failures", failures), ("slow openings", _opened_late(fine))) if holds]
+    nothing = f"{' and '.join(aside).capitalize()} aside, nothing" if aside else "Nothing"
     said = [
         _of_quiet(fine, detailed, f" in {what}. {nothing} to mend there{_slow(fine)}."),
         _of_quiet(slight, detailed, ", too little to matter here."),
         _of_quiet(undecided, detailed, ", undecided."),
     ]
     return " ".join(filter(None, said))
+
+
+def _opened_late(quiet: list[Group]) -> bool:
+    """Return whether a person notices the opening of a connection in some groups."""
+    contents = quiet[0].flow.capture._contents.streams if quiet else None
+    streams = {int(stream) for group in quiet for stream in group.flows["stream"]}
+    return contents is not None and any(contents.opening_ns(stream) >= NOTICED_NS for stream in streams)
 
 
 def _slow(quiet: list[Group]) -> str:
