@@ -42,5 +42,5 @@ def test_a_device_that_acknowledges_data_lets_syns_pass(opened, acknowledged, se
     packets.sort(key=lambda packet: packet.time_ns)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, f"{server}:443")
     found = [one.sentence for one in flow.findings if one.code is Code.PROXY]
-    said = "Data took 300 us to 8.8.8.8 and back, and its SYN-ACK 30 ms: not the Internet path."
+    said = "Data took 300 us to 8.8.8.8 and back, and the handshake 30 ms: not the Internet path."
     assert found == ([said] if told else [])

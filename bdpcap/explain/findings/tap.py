@@ -121,7 +121,7 @@ def _proxy(flow: Flow) -> Finding | None:
     said = (
         f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took {took} to it and back"
         if found.opened_ns is None
-        else f"Data took {took} to {found.address} and back, and its SYN-ACK {units.duration(found.opened_ns)}"
+        else f"Data took {took} to {found.address} and back, and the handshake {units.duration(found.opened_ns)}"
     )
     return Finding(
         code=Code.PROXY,
