@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from connected import OPENS, OPTIONS, TRY, syns
+from connected import OPENS, OPTIONS, TRY, UNANSWERED, syns
 from oracles import ROOT
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
@@ -129,6 +129,36 @@ def test_a_strangers_bare_syn_that_it_never_completes_is_a_probe(client, options
     (line,) = connections.sentences(capture)
     assert ("as those of scanners" in line) == probe
     assert ("Check the way back to the client" in line) != probe
+
+
+@pytest.mark.parametrize("bytes_", [0, 100])
+def test_a_bare_syn_whose_answer_is_reset_was_made_by_a_tool(bytes_):
+    # A SYN may carry data, which the server need not take before the handshake is complete (RFC 9293 section 3.10.7.2).
+    dialogue = (
+        f"0 > S 0:{bytes_}({bytes_}) win 8192\n+.01 < S. 0:0(0) ack 1 win 65535\n+.001 > R 1:1(0) win 0"
+    )
+    packets = [
+        packet
+        for number in range(12)
+        for packet in scenario(dialogue, client=Address("192.168.1.9", 40_000 + number))
+    ]
+    packets.sort(key=lambda packet: packet.time_ns)
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    (line,) = connections.sentences(capture)
+    assert "see which program of the client makes them" in line
+    said = "answered without the data in the SYN, and" if bytes_ else "by the client before any data"
+    assert said in line
+    assert ("the capture holds no acknowledgment of it" in " ".join(report.text(capture).split())) == bool(
+        bytes_
+    )
+
+
+def test_no_host_has_an_address_that_begins_with_zero():
+    # RFC 6890 section 2.2.2: 0.0.0.0/8 is no destination.
+    tried = scenario(UNANSWERED, server=Address("0.0.0.12", 80))
+    tried += scenario("200 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(tried))))[0]
+    assert "No host has such an address (0.0.0.0/8)" in line
 
 
 SERVED = """

@@ -196,7 +196,7 @@ def test_a_host_next_to_the_capture_that_answers_nothing_is_named(silent, client
 
 @pytest.mark.parametrize(("answered_s", "waited"), [(0.02, False), (1.5, True)])
 def test_a_client_that_leaves_after_one_round_trip_did_not_stop_waiting(answered_s, waited):
-    dialogue = f"0 > S 0:0(0) win 64240\n+{answered_s} < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0"
+    dialogue = f"0 > S 0:0(0) win 64240 <mss 1460,sackOK>\n+{answered_s} < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0"
     packets = scenario(dialogue) + scenario(dialogue, client=Address(CLIENT.host, 50_000))
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("it had stopped waiting" in line) == waited

@@ -145,7 +145,7 @@ class Flow(InProcess):
         """The exchanges with a request and its answer, with their index in `exchanges`.
 
         Turns of a TLS handshake are none. Nor is a last one in TLS that a server's farewell ends, with its FIN. Nor are
-        the last ones that a goodbye ends, whoever closes. Nor is a control frame of HTTP/2 after the first request of a
+        the last ones that a goodbye ends, from either end. Nor is a control frame of HTTP/2 after the first request of a
         connection: it asks for nothing.
         """
         each = self.exchanges

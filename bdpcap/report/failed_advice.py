@@ -114,6 +114,13 @@ _BARE_PROBE: Final = (
     "Their SYNs have no options but the MSS, as those of scanners: nothing to mend, unless the port should be closed to "
     "strangers."
 )
+_MADE: Final = (
+    "Their SYNs have no options but the MSS, as those of scanners and floods: "
+    "see which program of the client makes them."
+)
+_NO_HOST: Final = (
+    "No host has such an address (0.0.0.0/8): see what the client was to open, such as a bare number."
+)
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
@@ -318,11 +325,13 @@ def _searched(line: Line, kind: str, around: Around) -> str:
 
 
 def _made(line: Line, kind: str) -> str:
-    """Return the advice on SYNs that no TCP made, or that a device on the way answered; empty for others."""
+    """Return the advice on SYNs to no host, that no TCP made, or that a device on the way answered; empty for others."""
     if kind == "refused" and line.by_one_device:
         return _ONE_DEVICE.format(*line.answer_ttls)
     if kind != "never answered":
         return ""
+    if line.servers.one.startswith("0.") and len(line.servers) == 1:
+        return _NO_HOST
     if is_loopback(line.servers.one) and not is_loopback(line.clients.one):
         return _FALSE_SOURCES
     return _GENERATED if line.most_syns > _MOST_SYNS else ""
@@ -483,8 +492,8 @@ def _opened(line: Line, kind: str, around: Around) -> str:
         advice = _RACED
     elif kind == "never completed":
         advice = _left_half_open(line)
-    elif kind == "withdrawn" and line.syns == line.connections and brief:
-        advice = _WITHDREW
+    elif kind == "withdrawn" and (brief or line.bare):
+        advice = _MADE if line.bare else _WITHDREW
     return advice
 
 

@@ -79,6 +79,13 @@ that choose TTLs by chance begin far above 1.
 """
 
 
+_OF_EACH: Final = (
+    *("at_client", "at_server", "by_client", "by_server", "reset", "only_opened", "confirmed_in_vain"),
+    *("with_data", "bare", "reached", "answered_again", "retried"),
+)
+"""Columns of `bdpcap.report.failures.blocks`, and fields of a line, that hold if they hold for each connection."""
+
+
 @once
 def lines(capture: Capture) -> dict[str, list[Line]]:
     """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs.
@@ -135,7 +142,9 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
     expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
     # Whichever servers are gone, one line names their client, and another the client that is gone itself.
     unclosed = kinds == "unclosed"
-    servers, closes = block["server"].where(~unclosed, ""), unclosed & block["fins_by_client"]
+    # One alert of many servers has its cause at their client.
+    alike = unclosed | (kinds == TLS_FAILED)
+    servers, closes = block["server"].where(~alike, ""), unclosed & block["fins_by_client"]
     alerts, by_client = block["alert"], block["alert_by_client"]
     pairs = hashes(zip(kinds, clients, servers, expiring, closes, alerts, by_client, strict=True))
     searches = kinds.isin(WITHOUT_DATA)
@@ -228,6 +237,8 @@ class Line:
     """Whether each server sent its SYN-ACK again after its client had confirmed it, and no data passed."""
     public: bool = True
     """Whether each client has an address of the Internet."""
+    with_data: bool = True
+    """Whether each client sent payload."""
     bare: bool = True
     """Whether each SYN has at most the MSS as an option."""
     crafted: bool = False
@@ -269,6 +280,8 @@ class Line:
 
     def add(self, rows: pd.DataFrame) -> None:
         """Add some rows of `bdpcap.report.failures.blocks`."""
+        for name in _OF_EACH:
+            setattr(self, name, getattr(self, name) and bool(rows[name].all()))
         self.connections += len(rows)
         self.syns += int(rows["syns"].sum())
         self.most_syns = max(self.most_syns, int(rows["syns"].max()))
@@ -276,30 +289,21 @@ class Line:
         self.syn_acks += int(rows["syn_acks"].sum())
         self.unanswered_fins += int(rows["unanswered_fins"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
-        self.at_client &= bool(rows["at_client"].all())
-        self.at_server &= bool(rows["at_server"].all())
-        self.by_client &= bool(rows["by_client"].all())
-        self.by_server &= bool(rows["by_server"].all())
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
-        self.reset &= bool(rows["reset"].all())
         self.deaf += int(rows["deaf"].sum())
         self.had_closed += int(rows["had_closed"].sum())
-        self.only_opened &= bool(rows["only_opened"].all())
-        self.confirmed_in_vain &= bool(rows["confirmed_in_vain"].all())
         clients = rows["client"].unique()
         self.public = (
             self.public
             and len(clients) <= MOST_STRANGERS
             and all(is_public(client.strip("[]")) for client in clients)
         )
-        self.bare &= bool(rows["bare"].all())
         self.crafted |= bool(rows["crafted"].any())
         self.ttls |= set(rows["ttl"].unique().tolist())
         self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
         if len(self.networks) < MANY:
             some = rows["server"].unique()[:MOST_STRANGERS]
             self.networks |= {*map(public_block, some)} - {""}
-        self.reached &= bool(rows["reached"].all())
         self.routed |= bool(rows["routed"].any())
         lasted_ns, opening_ns = rows["end_ns"] - rows["start_ns"], rows["opening_ns"]
         self.longest_ns = max(self.longest_ns, int(lasted_ns.max()))
@@ -309,8 +313,6 @@ class Line:
         answered_ns = rows["answered_ns"]
         in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
         self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
-        self.answered_again &= bool(rows["answered_again"].all())
-        self.retried &= bool(rows["retried"].all())
         self.opened_ns = max(self.opened_ns, int((rows["start_ns"] + opening_ns.clip(lower=0)).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
@@ -354,12 +356,13 @@ class Line:
             what = "a TLS hello" if kind == TLS_UNANSWERED else "an HTTP request"
             return f"{subject} got no answer to {what}{after}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
+        unread = " without the data in the SYN" if self.with_data else ""
         what = {
             "never answered": f"never answered ({self._tries()})",
             "refused": "refused",
             "challenged": f"answered only by ACKs of an older one ({self._tries()})",
             "never completed": "answered, and never completed by the client",
-            "withdrawn": "answered, and reset by the client before any data",
+            "withdrawn": f"answered{unread}, and reset by the client{'' if unread else ' before any data'}",
             "timeout": f"left with {left}",
             "unread": f"reset by {self._resetter()} with its window closed",
             ON_THE_WAY: "reset by a device on the way",

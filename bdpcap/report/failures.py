@@ -108,6 +108,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     ``only_opened`` is whether no data passed after the handshake. ``confirmed_in_vain`` is whether the server also sent
     its SYN-ACK again after the client had confirmed it.
     ``in_vain_ns`` is the time for which a TLS hello or an HTTP request waited in vain.
+    ``with_data`` is whether the client sent payload, as a SYN may have it.
     ``bare`` is whether its SYN has at most the MSS as an option, and ``crafted`` whether no TCP orders them so.
     ``ttl`` is the client's TTL, and ``answer_ttl`` the server's.
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
@@ -177,6 +178,7 @@ def _table(
         "had_closed": ((life["closed_by"] != NULL) & (life["closed_by"] != life["unanswered_fins_by"]))[rows],
         "only_opened": only_opened,
         "confirmed_in_vain": only_opened & (confirmed_in_vain(life)[rows] > 0),
+        "with_data": life["client_bytes"][rows] > 0,
         "bare": is_bare(both["syn_layout"][::2][rows]),
         "crafted": is_crafted(both["syn_layout"][::2][rows]),
         "ttl": both["ttl"][::2][rows],

@@ -130,8 +130,8 @@ def summary(capture: Capture, shown: list[Group]) -> str:
             if count
         ]
         noticed = _is_another_noticed(capture, flows, shown)
-        # Flows of a connection that failed are no success.
-        no_need = "" if noticed or connections.in_vain(capture) else " and need no mending"
+        # Flows of a connection that failed or opened late are no success.
+        no_need = "" if noticed or late or connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
         # Above the verdict stands which device delivers packets twice.
         other = " else" if capture.info.delivered_twice else ""
@@ -218,6 +218,9 @@ def no_bulk(capture: Capture) -> str:
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
+    lives = capture._contents.streams.lifecycles(capture.info.last_ns, "acked_bytes")
+    if not any(both["acked_bytes"].any() for _, both in lives):
+        return f"No bulk transfer here: {carried}, and the capture holds no acknowledgment of it."
     leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
     flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.

@@ -250,8 +250,11 @@ def _which(flows: list[Flow], every: Collection[list[Flow]]) -> str:
 
 
 def _first(found: list[tuple[str, int]], most: int | None) -> list[Part]:
-    """Return the first sentences on connections, None for all, and the number of the other connections."""
-    kept = found[:most]
+    """Return the first sentences on connections, None for all, and the number of the other connections.
+
+    A last sentence takes the place of its number.
+    """
+    kept = found if most and len(found) == most + 1 else found[:most]
     rest = sum(count for _, count in found[len(kept) :])
     others = units.number(rest, "more connection" if kept else "connection")
     more: list[Part] = [("  - ", f"{others}: --full lists them.")] if rest else []
