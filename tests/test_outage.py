@@ -756,3 +756,26 @@ def test_a_far_end_that_closes_is_there(closes):
 def test_what_came_back_later_was_not_gone(to_end, words):
     quiet = SimpleNamespace(to_end=to_end)
     assert words in outage._gone(quiet)
+
+
+def test_a_handshake_and_a_round_trip_are_no_silence_of_an_outage():
+    # The server's first segments were too big for the path, and came again in pieces at once.
+    late = """
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.267 < S. 0:0(0) ack 1 win 65535 <mss 1440,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.334 < .  1:1(0) ack 1001 win 512
+    +0    < P. 5713:6211(498) ack 1001 win 512
+    +0    > .  1001:1001(0) ack 1 win 502 <sack 5713:6211>
+    +.001 < .  1:1409(1408) ack 1001 win 512
+    +0    < .  1409:2817(1408) ack 1001 win 512
+    +0    < .  2817:4225(1408) ack 1001 win 512
+    +0    < .  4225:5713(1488) ack 1001 win 512
+    +0    > .  1001:1001(0) ack 6211 win 502
+    +.02  > P. 1001:1301(300) ack 6211 win 502
+    +.267 < P. 6211:6511(300) ack 1301 win 512
+    +0    > .  1301:1301(0) ack 6511 win 502
+    """
+    flow = analysed(late).flow(0, str(SERVER))
+    assert "outage" not in set(flow.rtts["detail"])

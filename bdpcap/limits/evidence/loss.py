@@ -100,7 +100,9 @@ class Loss(Concept):
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
         # The timer is the smoothed RTT and four times its variation (RFC 6298 section 2.3), or RTO_MIN_NS for these.
         timer_ns = RTO_MIN_NS + np.nan_to_num(self.all.queue.rtt_min_ns)
-        silent = nothing & (np.bincount(run, rounds.duration)[run] >= timer_ns)
+        # No data can be lost before the handshake is complete.
+        open_ns = rounds.duration - self.all.writes.handshake_ns
+        silent = nothing & (np.bincount(run, open_ns)[run] >= timer_ns)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Data that were first sent after the silence were not lost in it.
         older = (rounds.retransmitted_bytes > 0) & (rounds.in_flight_max_bytes > rounds.sent_bytes)

@@ -94,6 +94,11 @@ class Writes(Concept):
         drained: Bools = empties & (self.after_short_share >= HALF) & (rounds.retransmitted_bytes == 0)
         return drained
 
+    @cached_property
+    def handshake_ns(self) -> Floats:
+        """Time of the round before the connection was open, in ns: a round trip, of the first round alone."""
+        return np.where(self.rounds.round == 0, np.nan_to_num(self.all.vantage.initial_rtt_ns), 0.0)
+
     @field("yes")
     def complete(self) -> Bools:
         """Was it a message, all of it acknowledged before the next send, and did the peer send data until then?
@@ -105,8 +110,7 @@ class Writes(Concept):
         answered = rounds.near(rounds.acks_with_payload > 0, 0, 1)
         starts = [rounds.shifted(rounds.empty_starts, by, 0.0) > 0 for by in (1, 2)]
         emptied = (rounds.empty_ns > 0) | starts[0] | (rounds.shifted(self._silent, 1, False) & starts[1])
-        handshake_ns = np.where(rounds.round == 0, np.nan_to_num(self.all.vantage.initial_rtt_ns), 0.0)
-        ended = rounds.after_short_ns >= WHOLLY * (rounds.duration - handshake_ns)
+        ended = rounds.after_short_ns >= WHOLLY * (rounds.duration - self.handshake_ns)
         ended &= (rounds.short_segments > 0) & (rounds.retransmitted_bytes == 0)
         complete: Bools = answered & emptied & ended
         return complete
