@@ -141,6 +141,20 @@ def test_without_the_handshake_nobody_is_known_to_have_asked(opening, asked_):
     assert ("answered after 3 s" in flow.remedy.words) == asked_
 
 
+@pytest.mark.parametrize("size", [1000, 50_000])
+def test_a_slow_answer_of_few_bytes_is_named_with_them(size):
+    # The second answer of 50,000 bytes comes at once.
+    last = 1 + size + 50_000
+    flow = analyzed(
+        f"{HANDSHAKE}+.001 > P. 1:301(300) ack 1 win 502\n+.02 < . 1:1(0) ack 301 win 512\n"
+        f"+3 < P. 1:{1 + size}({size}) ack 301 win 512\n+.001 > P. 301:601(300) ack {1 + size} win 502\n"
+        f"+.03 < P. {1 + size}:{last}(50000) ack 601 win 512\n+.001 > . 601:601(0) ack {last} win 502"
+    ).flow(0, str(SERVER))
+    said = " ".join(screen.sentences(flow, brief=False))
+    assert "in all to answer 2 requests" in said
+    assert ("s of it for 1.00 kB" in said.replace("\N{NO-BREAK SPACE}", " ")) == (size == 1000)
+
+
 @pytest.mark.parametrize(("goodbye", "asked_"), [(39, 1), (40, 2)])
 def test_a_goodbye_of_tls_after_an_idle_time_is_no_answer(goodbye, asked_):
     # A record of TLS 1.3 adds 22 bytes: GOAWAY has 17 (RFC 9113 section 6.8), close_notify 2 (RFC 8446 section 6.1).

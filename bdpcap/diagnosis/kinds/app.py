@@ -96,9 +96,21 @@ def owing(own: pd.DataFrame) -> pd.DataFrame:
 def _answers(flow: Flow, own: pd.DataFrame) -> str:
     took_ns, requests_named = _answering(flow, own)
     if requests_named:
-        return f"it took {units.duration(took_ns)} in all to answer {units.number(requests_named, 'request')}"
+        named = units.number(requests_named, "request")
+        return f"it took {units.duration(took_ns)} in all to answer {named}{_for_little(flow, took_ns)}"
     lasting = f", {units.duration(took_ns)} in all" if took_ns else ""
     return f"{units.number(len(owing(own)), 'request')}{lasting}"
+
+
+def _for_little(flow: Flow, took_ns: int) -> str:
+    """Return a clause on one answer that took most of a time and has a small part of the flow's data; else empty."""
+    each = flow._requests
+    slowest = each.loc[each["server_ns"].fillna(0).idxmax()]
+    little = slowest["response_bytes"] < NOTABLE_SHARE * flow.summary["payload_bytes"]
+    if len(each) < 2 or not little or 2 * slowest["server_ns"] <= took_ns:
+        return ""
+    size = units.data_size(slowest["response_bytes"])
+    return f", {units.duration(slowest['server_ns'])} of it for {size}"
 
 
 def _answering(flow: Flow, own: pd.DataFrame) -> tuple[int, int]:
