@@ -747,7 +747,7 @@ def test_a_nat_that_answers_at_once_is_not_where_checksums_are_unfinished(partia
     ("ports", "said"),
     [
         ([CLIENT.port], "captured on 192.0.2.1."),
-        ([CLIENT.port, SERVER.port], "captured on the machine of both ends."),
+        ([CLIENT.port, SERVER.port], "captured inside one machine, which runs both ends."),
         ([], "place of capture unknown."),
     ],
 )
@@ -855,7 +855,7 @@ def test_connections_between_machines_of_one_host_are_captured_on_it(tmp_path):
     packets = [*placed(".02", ".0001", 0), *placed(".02", ".0001", 1), *placed(".01", ".01", 2)]
     for port in (80, 40_000, 40_001):
         packets = captured_at(packets, port)
-    assert trust.line(analyse(packets, tmp_path)).endswith("; captured on the machine of both ends.")
+    assert trust.line(analyse(packets, tmp_path)).endswith("; captured inside one machine, which runs both ends.")
 
 
 @pytest.mark.parametrize(

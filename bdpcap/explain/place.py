@@ -200,7 +200,7 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     partial = capture._contents.streams.directions("partial_checksum")["partial_checksum"] > 0
     own, other = partial[2 * streams], partial[2 * streams + 1]
     if 2 * np.count_nonzero(own & other) > len(streams):
-        return _Where("captured on the machine of both ends")
+        return _Where("captured inside one machine, which runs both ends")
     ends = np.sort((2 * streams + other)[own != other])
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
     if not names or 2 * names[0][1] <= len(streams):
