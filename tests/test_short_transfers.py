@@ -206,9 +206,13 @@ def test_the_limit_of_a_short_transfer_is_that_of_its_burst():
 
 
 @pytest.mark.parametrize(
-    ("limit", "app_share", "slow"), [("cwnd", 0.3, True), ("cwnd", 0.1, False), ("app", 0.6, False)]
+    ("limit", "app_share", "full_share", "slow"),
+    [("cwnd", 0.3, 0.5, True), ("cwnd", 0.3, 0.51, False), ("cwnd", 0.1, 0, False), ("app", 0.6, 0, False)],
 )
-def test_time_of_programs_is_no_round_trip_of_slow_start(monkeypatch, limit, app_share, slow):
+@pytest.mark.parametrize("window", ["rwnd", "sndbuf"])
+def test_time_of_programs_or_of_a_full_window_is_no_slow_start(
+    monkeypatch, limit, app_share, full_share, slow, window
+):
     # 236 kB need five round trips from ten segments; the handshake and a request take two.
     monkeypatch.setattr(slow_start, "ends_by_itself", lambda _flow: True)
     monkeypatch.setattr(slow_start, "_largest_message_bytes", lambda _flow: 236_000)
@@ -220,6 +224,9 @@ def test_time_of_programs_is_no_round_trip_of_slow_start(monkeypatch, limit, app
         "active_ns": 3_600_000_000,
         "limit": limit,
         "app_share": app_share,
+        "rwnd_share": 0.0,
+        "sndbuf_share": 0.0,
+        f"{window}_share": full_share,
     }
     flow = SimpleNamespace(summary=summary, _counts={"handshake": 3})
     assert slow_start._is_slow_start(flow) == slow

@@ -855,7 +855,9 @@ def test_connections_between_machines_of_one_host_are_captured_on_it(tmp_path):
     packets = [*placed(".02", ".0001", 0), *placed(".02", ".0001", 1), *placed(".01", ".01", 2)]
     for port in (80, 40_000, 40_001):
         packets = captured_at(packets, port)
-    assert trust.line(analyse(packets, tmp_path)).endswith("; captured inside one machine, which runs both ends.")
+    assert trust.line(analyse(packets, tmp_path)).endswith(
+        "; captured inside one machine, which runs both ends."
+    )
 
 
 @pytest.mark.parametrize(

@@ -218,9 +218,9 @@ def no_bulk(capture: Capture) -> str:
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
-    lives = capture._contents.streams.lifecycles(capture.info.last_ns, "acked_bytes")
-    if not any(both["acked_bytes"].any() for _, both in lives):
-        return f"No bulk transfer here: {carried}, and the capture holds no acknowledgment of it."
+    lives = capture._contents.streams.lifecycles(capture.info.last_ns)
+    if not any(np.isin(life["handshake"], ("complete", "not captured")).any() for life, _ in lives):
+        return f"No bulk transfer here: {carried}, all of it in SYNs that opened no connection."
     leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
     flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.

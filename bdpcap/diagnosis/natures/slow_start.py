@@ -30,7 +30,9 @@ def _is_slow_start(flow: Flow) -> bool:
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
-    if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
+    # A window of an end that was full for most of the time took it, however few round trips that were.
+    filled = max(summary["rwnd_share"], summary["sndbuf_share"]) > 1 / 2
+    if pd.isna(rtt_ns) or rtt_ns <= 0 or filled or not ends_by_itself(flow):
         return False
     largest_bytes = _largest_message_bytes(flow)
     # What left in one flight waited for no congestion window.
