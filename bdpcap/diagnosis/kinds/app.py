@@ -105,7 +105,7 @@ def _answers(flow: Flow, own: pd.DataFrame) -> str:
 def _for_little(flow: Flow, took_ns: int) -> str:
     """Return a clause on one answer that took most of a time and has a small part of the flow's data; else empty."""
     each = flow._requests
-    slowest = each.loc[each["server_ns"].fillna(0).idxmax()]
+    slowest = each.iloc[each["server_ns"].fillna(0).to_numpy().argmax()]
     little = slowest["response_bytes"] < NOTABLE_SHARE * flow.summary["payload_bytes"]
     if len(each) < 2 or not little or 2 * slowest["server_ns"] <= took_ns:
         return ""
