@@ -125,6 +125,23 @@ def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
     assert "Nothing to mend" not in str(flow.remedy)
 
 
+@pytest.mark.parametrize(
+    ("bytes_", "closes", "in_tls", "bursts"),
+    [(63, True, True, 1), (63, True, False, 2), (63, False, True, 2), (101, True, True, 2)],
+)
+def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, bursts):
+    # GOAWAY and close_notify of TLS 1.3 have 63 bytes (RFC 9113 section 6.8, RFC 8446 section 6.1).
+    end = 1 + 8 * 1460
+    flags, last = ("FP.", end + bytes_ + 1) if closes else ("P.", end + bytes_)
+    parting = (
+        f"+30 > {flags} {end}:{end + bytes_}({bytes_}) ack 1 win 502\n+.020 < . 1:1(0) ack {last} win 8000\n"
+    )
+    flow = analyzed(f"{writes(8, 0.001, 1)}\n{parting}").flow(0)
+    flow.exchanges = flow.exchanges.reindex([0]).assign(tls_handshake=in_tls)
+    assert ("2 bursts" in short._times(flow)) == (bursts == 2)
+    assert ("; for another 30 s" in screen.sentences(flow)[0]) == (bursts == 1)
+
+
 @pytest.mark.parametrize("fin", ["", "+5 > F. {0}:{0}(0) ack 1 win 502\n+.020 < . 1:1(0) ack {1} win 8000\n"])
 def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
     # 40 segments, 100 bytes 2 s later, and 40 segments 3 s later. A FIN carries nothing.

@@ -16,6 +16,7 @@ from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -155,17 +156,39 @@ def _is_counted(flow: Flow) -> bool:
 
 
 def _all(flow: Flow) -> in_flight.Transfer:
-    """Return all data of a flow; several bursts are paced only if one of them is more than an initial window."""
+    """Return all data of a flow; several bursts are paced only if one of them is more than an initial window.
+
+    The pause before a farewell is none of the data's.
+    """
     moved, carried = in_flight.whole(flow), _bursts(flow)
     small = len(carried) > 1 and bool((carried <= initial_window_bytes(flow)).all())
-    return replace(moved, is_paced=moved.is_paced and not small)
+    parting_ns = _last_pause_ns(flow) if _ends_in_farewell(flow, carried) else 0
+    left_ns = max(0, moved.pauses_ns - parting_ns)
+    return replace(moved, is_paced=moved.is_paced and not small, pauses_ns=left_ns)
+
+
+def _ends_in_farewell(flow: Flow, carried: pd.Series[int]) -> bool:
+    """Return whether the last of several bursts is a FIN alone, or a farewell of TLS with it."""
+    if len(carried) < 2 or carried.iloc[-1] > _FIN_BYTES + TLS_FAREWELL_BYTES:
+        return False
+    if carried.iloc[-1] <= _FIN_BYTES:
+        return True
+    closed, _ = flow.capture._contents.streams.ending(flow.stream)
+    return closed and bool(flow.exchanges["tls_handshake"].any())
+
+
+def _last_pause_ns(flow: Flow) -> int:
+    """Return the time between the last two bursts."""
+    rounds = _with_data(flow)
+    burst = _burst_of(rounds)
+    last = burst == burst.max()
+    return int(rounds["start_ns"][last].min() - rounds["end_ns"][~last].max())
 
 
 def _times(flow: Flow) -> str:
     """Return the number of bursts between pauses that a person notices; empty for one."""
     carried = _bursts(flow)
-    # The last may be a FIN on its own.
-    several = len(carried) - int((carried.tail(1) <= _FIN_BYTES).sum())
+    several = len(carried) - _ends_in_farewell(flow, carried)
     return f"{several} bursts, at least {units.duration(NOTICED_NS)} apart" if several > 1 else ""
 
 
