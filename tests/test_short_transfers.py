@@ -10,7 +10,7 @@ from dialogues import analysed
 from first_screens import analyzed, connections, writes
 from scenario import CLIENT, HANDSHAKE, Address
 
-from bdpcap.diagnosis import natures
+from bdpcap.diagnosis import bursts, natures
 from bdpcap.diagnosis.natures import short, slow_start
 from bdpcap.report import page, ranking, screen, verdict
 
@@ -126,10 +126,10 @@ def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
 
 
 @pytest.mark.parametrize(
-    ("bytes_", "closes", "in_tls", "bursts"),
+    ("bytes_", "closes", "in_tls", "number"),
     [(63, True, True, 1), (63, True, False, 2), (63, False, True, 2), (101, True, True, 2)],
 )
-def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, bursts):
+def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, number):
     # GOAWAY and close_notify of TLS 1.3 have 63 bytes (RFC 9113 section 6.8, RFC 8446 section 6.1).
     end = 1 + 8 * 1460
     flags, last = ("FP.", end + bytes_ + 1) if closes else ("P.", end + bytes_)
@@ -138,8 +138,8 @@ def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, bur
     )
     flow = analyzed(f"{writes(8, 0.001, 1)}\n{parting}").flow(0)
     flow.exchanges = flow.exchanges.reindex([0]).assign(tls_handshake=in_tls)
-    assert ("2 bursts" in short._times(flow)) == (bursts == 2)
-    assert ("; for another 30 s" in screen.sentences(flow)[0]) == (bursts == 1)
+    assert ("2 bursts" in bursts.counted(flow)) == (number == 2)
+    assert ("; for another 30 s" in screen.sentences(flow)[0]) == (number == 1)
 
 
 @pytest.mark.parametrize("fin", ["", "+5 > F. {0}:{0}(0) ack 1 win 502\n+.020 < . 1:1(0) ack {1} win 8000\n"])
@@ -150,7 +150,7 @@ def test_every_burst_after_a_pause_that_a_person_notices_is_counted(fin):
         f"+2 > P. {small}:{small + 100}(100) ack 1 win 502\n+.020 < . 1:1(0) ack {small + 100} win 8000\n"
     )
     flow = analyzed(f"{first}\n{between}{writes(40, 3, 1, small + 100)}\n{fin.format(end, end + 1)}").flow(0)
-    assert short._times(flow) == "3 bursts, at least 1 s apart"
+    assert bursts.counted(flow) == "3 bursts, at least 1 s apart"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
-from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import gate, remedies, sendbuf, shared_losses
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
@@ -22,7 +21,7 @@ from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.congestion import lost
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.once import once
 from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours

@@ -23,13 +23,13 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.natures.outage import reached_others
-from bdpcap.diagnosis.natures.short import LITTLE, NOTICED_NS, late_answer_ns
+from bdpcap.diagnosis.natures.short import LITTLE, late_answer_ns
 from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.path_mtu import too_big
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import resent_share
 from bdpcap.report import connections, no_flows, slow_answers
 from bdpcap.report.failures import GIVEN_UP

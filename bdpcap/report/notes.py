@@ -25,13 +25,12 @@ from bdpcap.diagnosis.natures import (
     farewell,
     nature,
 )
-from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import congestion_marks, first_answer, shared_mss
 from bdpcap.explain.findings import Code, found, path_mtu, requests
 from bdpcap.explain.findings.congestion import lost
 from bdpcap.explain.findings.handshake import has_default_size
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import needed, of_flow, of_sent, resent_share
 from bdpcap.read import hops
 from bdpcap.report.part import part

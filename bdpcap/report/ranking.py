@@ -9,9 +9,9 @@ import pandas as pd
 
 from bdpcap.diagnosis.natures import LATE, LOSSES, MUTUAL, OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.requests import slowest_side
-from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sharing import beside, together_bps
 from bdpcap.report.part import part
 from bdpcap.words import units

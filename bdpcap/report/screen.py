@@ -11,11 +11,11 @@ import pandas as pd
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
 from bdpcap.diagnosis.natures import BLACK_HOLE, FAREWELL, LATE, LOSSES, MUTUAL, OUTAGE, STOPPED, nature
-from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
+from bdpcap.diagnosis.natures.short import speed
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, slow_answers, verdict
 from bdpcap.report.connections import broke

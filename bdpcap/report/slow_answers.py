@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import first_answer
 from bdpcap.explain.gateways import gateway
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.report.ranking import keys
 from bdpcap.words import units

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.requests import named
-from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.diagnosis.natures.short import initial_window_bytes
 from bdpcap.explain import first_answer
 from bdpcap.explain.findings import requests
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
 

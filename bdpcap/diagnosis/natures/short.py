@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import again, relay
+from bdpcap.diagnosis import again, bursts, relay
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import first_answer, gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
-from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LITTLE",
     "NATURE",
-    "NOTICED_NS",
     "ends_by_itself",
     "initial_window_bytes",
     "late_answer_ns",
@@ -35,8 +34,6 @@ __all__ = [
     "speed",
 ]
 
-NOTICED_NS: Final = 1_000_000_000
-"""Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 REST: Final = 0.1
 """Share of a flow's bytes, or of its active time, up to which the rest is left out; a choice."""
 BRIEF: Final = 0.01
@@ -45,8 +42,6 @@ SELDOM: Final = 0.01
 """Share of the active time in which data were in flight, up to which nobody waits for TCP; a choice."""
 _TRIPS: Final = 8
 """Round trips of a little: two for TLS 1.2, and six in which slow start carries a megabyte (RFC 5246, RFC 6928)."""
-_FIN_BYTES: Final = 1
-"""Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
 
 _ANSWERING: Final = ("response time", "proxy", "events")
 """Details of a program that owed an answer, or had news later."""
@@ -69,7 +64,7 @@ def speed(flow: Flow) -> str:
     bulk = _bulk(flow)
     moved = _transfer(flow, bulk)
     without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
-    rest_ns = without_ns - (0 if _times(flow) else moved.pauses_ns)
+    rest_ns = without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
     opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
     # A handshake of lost SYNs is neither open nor idle.
     rest_ns -= opening_ns if opening_ns >= NOTICED_NS else 0
@@ -130,7 +125,7 @@ def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
 
 def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
     """Return size, time and rate, of all data or of some rounds."""
-    times = _times(flow) if bulk is None else _batches(bulk)
+    times = bursts.counted(flow) if bulk is None else _batches(bulk)
     total = None if bulk is None else int(flow.summary["payload_bytes"])
     return _transfer(flow, bulk).words(total, times)
 
@@ -139,7 +134,7 @@ def pauses(flow: Flow) -> str:
     """Return the pauses that the time of a flow's data leaves out; empty if nobody notices them, or they are brief."""
     moved = _all(flow)
     least_ns = max(NOTICED_NS, BRIEF * moved.in_flight_ns)
-    if not (moved.is_timed and _times(flow) and least_ns <= moved.pauses_ns < units.YEAR_NS):
+    if not (moved.is_timed and bursts.counted(flow) and least_ns <= moved.pauses_ns < units.YEAR_NS):
         return ""
     lasted = units.duration(moved.pauses_ns)
     # Shorter pauses within the bursts count, too.
@@ -152,7 +147,7 @@ def pauses(flow: Flow) -> str:
 
 def _is_counted(flow: Flow) -> bool:
     """Return whether the number of a flow's bursts stands for the time of its data."""
-    return bool(_times(flow)) and not _all(flow).is_paced
+    return bool(bursts.counted(flow)) and not _all(flow).is_paced
 
 
 def _all(flow: Flow) -> in_flight.Transfer:
@@ -160,36 +155,11 @@ def _all(flow: Flow) -> in_flight.Transfer:
 
     The pause before a farewell is none of the data's.
     """
-    moved, carried = in_flight.whole(flow), _bursts(flow)
+    moved, carried = in_flight.whole(flow), bursts.sizes(flow)
     small = len(carried) > 1 and bool((carried <= initial_window_bytes(flow)).all())
-    parting_ns = _last_pause_ns(flow) if _ends_in_farewell(flow, carried) else 0
+    parting_ns = int(bursts.pauses_ns(flow).iloc[-1]) if bursts.ends_in_farewell(flow) else 0
     left_ns = max(0, moved.pauses_ns - parting_ns)
     return replace(moved, is_paced=moved.is_paced and not small, pauses_ns=left_ns)
-
-
-def _ends_in_farewell(flow: Flow, carried: pd.Series[int]) -> bool:
-    """Return whether the last of several bursts is a FIN alone, or a farewell of TLS with it."""
-    if len(carried) < 2 or carried.iloc[-1] > _FIN_BYTES + TLS_FAREWELL_BYTES:
-        return False
-    if carried.iloc[-1] <= _FIN_BYTES:
-        return True
-    closed, _ = flow.capture._contents.streams.ending(flow.stream)
-    return closed and bool(flow.exchanges["tls_handshake"].any())
-
-
-def _last_pause_ns(flow: Flow) -> int:
-    """Return the time between the last two bursts."""
-    rounds = _with_data(flow)
-    burst = _burst_of(rounds)
-    last = burst == burst.max()
-    return int(rounds["start_ns"][last].min() - rounds["end_ns"][~last].max())
-
-
-def _times(flow: Flow) -> str:
-    """Return the number of bursts between pauses that a person notices; empty for one."""
-    carried = _bursts(flow)
-    several = len(carried) - _ends_in_farewell(flow, carried)
-    return f"{several} bursts, at least {units.duration(NOTICED_NS)} apart" if several > 1 else ""
 
 
 def _batches(bulk: pd.DataFrame) -> str:
@@ -226,33 +196,9 @@ def _bulk(flow: Flow) -> pd.DataFrame | None:
     return own if brief else None
 
 
-def _with_data(flow: Flow) -> pd.DataFrame:
-    """Return the rounds in which data were in flight."""
-    rtts = flow.rtts
-    return rtts[(rtts["acked_bytes"] > _FIN_BYTES) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
-
-
-def _burst_of(rounds: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of the burst of each round: a pause that a person notices ends one."""
-    pause_ns = rounds["start_ns"] - rounds["end_ns"].shift()
-    return (pause_ns >= NOTICED_NS).cumsum().astype("int64")
-
-
-def _bursts(flow: Flow) -> pd.Series[int]:
-    """Return the bytes of each burst."""
-    rounds = _with_data(flow)
-    return rounds["acked_bytes"].groupby(_burst_of(rounds)).sum()
-
-
-def _largest_burst(flow: Flow) -> pd.DataFrame:
-    """Return the rounds of the burst with most bytes; none without data."""
-    rounds, carried = _with_data(flow), _bursts(flow)
-    return rounds if carried.empty else rounds[_burst_of(rounds) == carried.idxmax()]
-
-
 def shown(flow: Flow) -> Shown | None:
     """Return the frames of the burst with most bytes, from its first data to its last."""
-    return spanning(flow, _largest_burst(flow))
+    return spanning(flow, bursts.largest(flow))
 
 
 def _said(flow: Flow) -> str:
@@ -433,24 +379,17 @@ def _asks_seldom(flow: Flow) -> bool:
     if not flow.is_from_client or not flow.capture._contents.has_exchanges or not _is_brief(flow):
         return False
     asked = _bulk(flow) is None and 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
-    return bool(asked or 2 * _pauses_ns(flow) > flow.summary["active_ns"])
-
-
-def _pauses_ns(flow: Flow) -> int:
-    """Return the time between bursts in all."""
-    rounds = _with_data(flow)
-    burst = _burst_of(rounds)
-    return int((rounds["start_ns"] - rounds["end_ns"].shift())[burst.diff() > 0].sum())
+    return bool(asked or 2 * bursts.pauses_ns(flow).sum() > flow.summary["active_ns"])
 
 
 def _is_one_burst(flow: Flow) -> bool:
     """Return whether the program set the pace, and nearly all data went in one burst of less than a second."""
     if not _is_paced(flow):
         return False
-    carried = _bursts(flow)
+    carried = bursts.sizes(flow)
     if carried.empty or carried.max() < (1 - REST) * carried.sum():
         return False
-    own = _largest_burst(flow)
+    own = bursts.largest(flow)
     return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
 
 
@@ -458,7 +397,7 @@ def _is_few(flow: Flow) -> bool:
     """Return whether a flow carried less than an initial window, or seldom a burst of less than that."""
     least = initial_window_bytes(flow)
     few = flow.summary["payload_bytes"] < least
-    return bool(few or (_is_seldom(flow) and (_bursts(flow) < least).all()))
+    return bool(few or (_is_seldom(flow) and (bursts.sizes(flow) < least).all()))
 
 
 def _is_seldom(flow: Flow) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.model import Nature, Shown
-from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import both
 

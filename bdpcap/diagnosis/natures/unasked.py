@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import NOTICED_NS, initial_window_bytes
+from bdpcap.diagnosis.natures.short import initial_window_bytes
 from bdpcap.explain.findings.requests import FEWEST
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
 
 if TYPE_CHECKING:

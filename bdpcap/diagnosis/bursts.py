@@ -1,0 +1,67 @@
+"""Bursts of a flow's data: what lies between pauses that a person notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain.notable import NOTICED_NS
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.capture import Flow
+
+__all__ = ["counted", "ends_in_farewell", "largest", "pauses_ns", "sizes"]
+
+_FIN_BYTES: Final = 1
+"""Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
+
+
+def _with_data(flow: Flow) -> pd.DataFrame:
+    """Return the rounds in which data were in flight."""
+    rtts = flow.rtts
+    return rtts[(rtts["acked_bytes"] > _FIN_BYTES) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
+
+
+def _numbers(rounds: pd.DataFrame) -> pd.Series[int]:
+    """Return the number of the burst of each round: a pause that a person notices ends one."""
+    pause_ns = rounds["start_ns"] - rounds["end_ns"].shift()
+    return (pause_ns >= NOTICED_NS).cumsum().astype("int64")
+
+
+def sizes(flow: Flow) -> pd.Series[int]:
+    """Return the bytes of each burst."""
+    rounds = _with_data(flow)
+    return rounds["acked_bytes"].groupby(_numbers(rounds)).sum()
+
+
+def largest(flow: Flow) -> pd.DataFrame:
+    """Return the rounds of the burst with most bytes; none without data."""
+    rounds, carried = _with_data(flow), sizes(flow)
+    return rounds if carried.empty else rounds[_numbers(rounds) == carried.idxmax()]
+
+
+def counted(flow: Flow) -> str:
+    """Return the number of bursts between pauses that a person notices; empty for one."""
+    carried = sizes(flow)
+    several = len(carried) - ends_in_farewell(flow)
+    return f"{several} bursts, at least {units.duration(NOTICED_NS)} apart" if several > 1 else ""
+
+
+def ends_in_farewell(flow: Flow) -> bool:
+    """Return whether the last of several bursts is a FIN alone, or a farewell of TLS with it."""
+    carried = sizes(flow)
+    if len(carried) < 2 or carried.iloc[-1] > _FIN_BYTES + TLS_FAREWELL_BYTES:
+        return False
+    if carried.iloc[-1] <= _FIN_BYTES:
+        return True
+    closed, _ = flow.capture._contents.streams.ending(flow.stream)
+    return closed and bool(flow.exchanges["tls_handshake"].any())
+
+
+def pauses_ns(flow: Flow) -> pd.Series[int]:
+    """Return the times between bursts."""
+    rounds = _with_data(flow)
+    return (rounds["start_ns"] - rounds["end_ns"].shift())[_numbers(rounds).diff() > 0]
