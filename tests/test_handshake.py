@@ -16,7 +16,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import _core
-from bdpcap.explain import trust
+from bdpcap.explain import in_flight, trust
 from bdpcap.report.notes import notes
 
 # Window scale, RFC 7323 section 2
@@ -303,6 +303,48 @@ def test_a_path_that_carries_less_than_the_handshake_allows_shows_in_the_segment
 def test_a_sender_may_send_as_much_as_its_receiver_announced():
     direction = sent(1460, client=1400)
     assert (direction.mss_bytes, direction.announced_mss_bytes) == (1460, 1460)
+
+
+MERGED = """
+    0       > P. 1:101(100) ack 1 win 502
+    +.3     < .  1:7681(7680) ack 101 win 512
+    +.00001 > .  101:101(0) ack 7681 win 502
+    +.01    < .  7681:8961(1280) ack 101 win 512
+    +.00001 > .  101:101(0) ack 8961 win 502
+    +.01    < .  8961:10241(1280) ack 101 win 512
+    +.00001 > .  101:101(0) ack 10241 win 502
+    +.3     < .  10241:11521(1280) ack 101 win 512
+    +.00001 > .  101:101(0) ack 11521 win 502
+    +.01    < P. 11521:14081(2560) ack 101 win 512
+    +.00001 > .  101:101(0) ack 14081 win 502
+"""
+
+
+JUMBO = """
+    0       > P. 1:101(100) ack 1 win 502
+    +.3     < .  1:8961(8960) ack 101 win 512
+    +.00001 > .  101:101(0) ack 8961 win 502
+    +.01    < P. 8961:10461(1500) ack 101 win 512
+    +.00001 > .  101:101(0) ack 10461 win 502
+"""
+
+
+@pytest.mark.parametrize(("text", "mss_bytes"), [(MERGED, 1280), (JUMBO, 8960)])
+def test_without_a_syn_merged_segments_show_no_size_of_one(text, mss_bytes):
+    # A network adapter merges what a link with an MTU of 1,320 bytes brought.
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(text))))
+    assert capture.flow(0, str(SERVER)).summary["mss_bytes"] == mss_bytes
+
+
+def test_data_beside_their_receiver_have_no_time_in_flight_without_the_senders_round_trip():
+    # Twenty segments come 100 ms apart, and each is acknowledged within 10 us.
+    lines = ["0 > P. 1:101(100) ack 1 win 502"]
+    for first in range(1, 20 * 1280, 1280):
+        lines.append(f"+.1 < . {first}:{first + 1280}(1280) ack 101 win 512")
+        lines.append(f"+.00001 > . 101:101(0) ack {first + 1280} win 502")
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0, str(SERVER))
+    assert flow.summary["limit"] == "unknown"
+    assert not in_flight.whole(flow).is_timed
 
 
 def test_the_segment_size_below_the_handshakes_is_explained():

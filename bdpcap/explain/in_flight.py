@@ -36,7 +36,7 @@ class Transfer:
     pauses_ns: int
     """Time between the first byte and the acknowledgment of the last that is left out."""
     is_timed: bool
-    """Whether the capture shows how long the data took: it has acknowledgments of them."""
+    """Whether the capture shows how long the data took: it has acknowledgments of them, and the sender's round trips."""
     is_bound: bool
     """Whether more bytes were acknowledged than `moved_bytes`."""
     is_paced: bool
@@ -82,11 +82,13 @@ def whole(flow: Flow) -> Transfer:
     acknowledged, counts = acknowledged_bytes(flow), flow._counts
     captured = int(flow.summary["payload_bytes"])
     moved = captured if acknowledged is None else acknowledged
+    # Next to the receiver, data seem to be in flight for the time that it takes to acknowledge them.
+    measured = flow.summary["limit"] != "unknown" or not (flow.rtts["rule"] == "unmeasured").any()
     return Transfer(
         moved,
         int(counts["data_ns"]),
         int(counts["pauses_ns"]),
-        int(counts["acked_bytes"]) > 0 and 0 < int(counts["data_ns"]) < units.YEAR_NS,
+        measured and int(counts["acked_bytes"]) > 0 and 0 < int(counts["data_ns"]) < units.YEAR_NS,
         lacks(flow) and acknowledged is None,
         moved > _initial_window_bytes(flow),
     )

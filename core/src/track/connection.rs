@@ -71,8 +71,9 @@ pub struct Half {
 
 impl Half {
     /// Sets the flow's MSS from the SYNs and the segments that this end, `from`, has sent. Without a SYN, the MSS is the
-    /// largest captured payload up to [`Connection::LARGEST_FRAME`], and at least [`Connection::LEAST_MSS`]. Without
-    /// payload, it is [`Connection::DEFAULT_MSS`].
+    /// largest captured payload up to [`Connection::LARGEST_FRAME`], and at least [`Connection::LEAST_MSS`]. Where that is
+    /// larger than Ethernet carries, the size of a full segment comes first. Without payload, it is
+    /// [`Connection::DEFAULT_MSS`].
     #[cold]
     fn set_mss(&mut self, from: usize, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
@@ -80,7 +81,11 @@ impl Half {
         self.segment_bounds = handshake.segment_bounds(from, self.has_timestamps);
         let seen = Some(largest.max(Connection::LEAST_MSS))
             .filter(|seen| largest > 0 && *seen <= Connection::LARGEST_FRAME);
+        // Offload merges segments, so a larger payload shows no size of one.
+        let is_merged =
+            largest > SegmentBounds::OF_ETHERNET.announced && self.full_segment.is_known();
         let bounds = self.segment_bounds.as_ref();
+        let bounds = bounds.or(is_merged.then_some(&SegmentBounds::OF_ETHERNET));
         let mss = bounds
             .map(|bounds| self.full_segment.payload(bounds))
             .or(seen);
@@ -99,8 +104,10 @@ impl Half {
         let payload = i64::from(segment.payload_bytes);
         self.full_segment.is_larger(payload)
             && !segment.flags.has(Flags::PSH)
-            && (self.segment_bounds.as_ref())
-                .is_some_and(|bounds| self.full_segment.add(payload, bounds))
+            && self.full_segment.add(
+                payload,
+                (self.segment_bounds.as_ref()).unwrap_or(&SegmentBounds::OF_ETHERNET),
+            )
     }
 
     /// Is nothing outstanding in either direction: are all bytes of this end acknowledged, and does `observed`

@@ -14,6 +14,14 @@ pub struct SegmentBounds {
     pub announced: i64,
 }
 
+impl SegmentBounds {
+    /// Those of packets of 1,500 bytes without options (RFC 894), for a connection whose SYNs were not captured.
+    pub const OF_ETHERNET: Self = Self {
+        usual: 1460,
+        announced: 1460,
+    };
+}
+
 /// Payload sizes of segments without PSH, until those of a full segment are known.
 #[derive(Debug, Default)]
 pub struct FullSegment {
@@ -70,6 +78,12 @@ impl FullSegment {
         true
     }
 
+    /// Returns whether a size was sent often enough to show a full segment.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.confirmed > 0
+    }
+
     /// Returns the payload of a full segment, in bytes.
     #[must_use]
     pub fn payload(&self, bounds: &SegmentBounds) -> i64 {
@@ -122,6 +136,12 @@ mod tests {
             announced: 8948,
         };
         assert_eq!(within(&bounds, [2896, 2896, 2896, 1448, 1448, 1448]), 1448);
+    }
+
+    #[test]
+    fn without_a_syn_the_size_that_repeats_is_a_full_segment() {
+        let bounds = &SegmentBounds::OF_ETHERNET;
+        assert_eq!(within(bounds, [7680, 1280, 2560, 1280, 1280, 5120]), 1280);
     }
 
     #[test]
