@@ -162,3 +162,44 @@ def test_a_connection_that_opened_late_waited_too():
     assert "Streams 0, 1 to 2 hosts waited at the same time for 2.02 s" in sentence(
         captured((waits(5, 3), SERVER), (late, ELSEWHERE))
     )
+
+
+def test_a_late_opening_over_ipv6_waited_with_others_of_its_host():
+    client, late = (
+        "2001:db8::1",
+        f"5.5 > S 0:0(0) win 64240 <mss 1460>\n7.5 {HANDSHAKE.strip().removeprefix('0')}",
+    )
+    packets = scenario(waits(5, 3), client=Address(client, 40_000), server=Address("2001:db8:1::9", 80))
+    packets += scenario(late, client=Address(client, 40_001), server=Address("2001:db8:2::9", 80))
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    assert (
+        f"Streams 0, 1 to 2 hosts waited at the same time for 2.02 s, from 5.5 s on. They share the path near {client}"
+        in (sentence(capture))
+    )
+
+
+def test_other_common_waits_of_a_host_are_counted():
+    servers = [Address(f"203.0.113.{number}", 80) for number in range(2)]
+    later = [(waits(20, 3), server) for server in servers]
+    assert (
+        "waited at the same time for 3 s, from 20 s on. Connections waited so together 1 more time, for 2 s at most."
+        in (sentence(captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE), *later)))
+    )
+
+
+def test_an_outage_that_others_shared_needs_no_other_advice():
+    lost = """
+    5          > P. 101:201(100) ack 1 win 502
+    +1         > P. 101:201(100) ack 1 win 502
+    +2         > P. 101:201(100) ack 1 win 502
+    +4         > P. 101:201(100) ack 1 win 502
+    +.020      < . 1:1(0) ack 201 win 500
+    """
+    first = waits(5, 1).partition("5  >")[0] + lost
+    alone, both_ = (
+        " ".join(report.text(captured(*some)).split()).partition("WHAT TO DO")[2]
+        for some in ([(first, SERVER), (waits(30, 0.02), ELSEWHERE)], [(first, SERVER), (first, ELSEWHERE)])
+    )
+    assert "Find out why nothing came back" in alone
+    assert "See its wireless or access link first." in both_
+    assert "Find out why nothing came back" not in both_

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.diagnosis.natures import LATE, OUTAGE, nature
+from bdpcap.explain import place
 from bdpcap.read import hops, vantage
 from bdpcap.report import failures
-from bdpcap.report.failures import LATE
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
 from bdpcap.timers import FIRST_TIMEOUT_NS, LEAST_TIMER_NS, LONGEST_DELAYED_ACK_NS
 from bdpcap.words import units
@@ -18,9 +19,9 @@ from bdpcap.words.endpoints import host, is_public
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bdpcap.capture import Capture
+    from bdpcap.capture import Capture, Flow
 
-__all__ = ["Shared", "shared"]
+__all__ = ["Shared", "explains", "shared"]
 
 ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
@@ -37,6 +38,8 @@ class Shared(NamedTuple):
     """A sentence on the connections of one host that waited at the same time."""
     advice: str
     """A sentence on the link to see first."""
+    streams: frozenset[int]
+    """The connections that waited with others, whenever that was."""
 
     def __str__(self) -> str:
         return f"{self.fact} {self.advice}"
@@ -72,13 +75,33 @@ def shared(capture: Capture) -> Shared | None:
     if not found:
         return None
     one = max(found, key=lambda common: (len(common.streams), common.end_ns - common.start_ns))
+    found = [common for common in found if common.host == one.host]
     since_ns = one.start_ns - capture._contents.begin_ns(one.start_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     return Shared(
         f"{units.streams(one.streams)} to {units.number(one.peers, 'host')} waited at the same time "
-        f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on. They share the path near {one.host}.",
+        f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on.{_again(one, found)} "
+        f"They share the path near {one.host}.",
         f"Near {one.host}: See its wireless or access link first.",
+        frozenset(stream for common in found for stream in common.streams),
     )
+
+
+def explains(stalls: Shared, flow: Flow) -> bool:
+    """Return whether a wait that other connections shared is what held a flow."""
+    return flow.stream in stalls.streams and nature(flow) in (OUTAGE, LATE)
+
+
+def _again(one: _Common, found: list[_Common]) -> str:
+    """Return a sentence on the other times at which connections waited together; empty without any."""
+    apart: list[_Common] = []
+    for common in sorted(found, key=lambda common: common.start_ns - common.end_ns):
+        if all(common.start_ns >= known.end_ns or common.end_ns <= known.start_ns for known in [one, *apart]):
+            apart.append(common)
+    if not apart:
+        return ""
+    longest = units.duration(max(common.end_ns - common.start_ns for common in apart))
+    return f" Connections waited so together {units.number(len(apart), 'more time')}, for {longest} at most."
 
 
 def _stalls(capture: Capture) -> Iterator[_Stall]:
@@ -111,15 +134,20 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     if len(found) > MOST:
         return
     sides = np.unique(np.concatenate([found, found ^ 1]))
-    names = dict(zip(sides.tolist(), map(host, streams.endpoints(sides)), strict=True))
+    # A host with addresses of both families has one link.
+    own = place.own(capture)
+    one = dict.fromkeys(own, own[0] if own else "")
+    named = (one.get(name, name) for name in map(host, streams.endpoints(sides)))
+    names = dict(zip(sides.tolist(), named, strict=True))
     for at in found.tolist():
         since_ns, ends = int(start_ns[at]), (names[at], names[at ^ 1])
         direct = bool(near[at] and near[at ^ 1]) and not any(map(is_public, ends))
         yield _Stall(since_ns, since_ns + int(lasted_ns[at]), at // 2, ends, direct)
-    for block in failures.blocks(capture, [LATE]):
+    for block in failures.blocks(capture, [failures.LATE]):
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
         for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
-            yield _Stall(since_ns, since_ns + opening_ns, stream, (client, server), direct=False)
+            ends = (one.get(client.strip("[]"), client.strip("[]")), server.strip("[]"))
+            yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False)
 
 
 def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:

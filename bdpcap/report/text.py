@@ -215,7 +215,8 @@ def _window(flow: Flow, *, several: bool) -> list[Part]:
 def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *, several: bool) -> list[Part]:
     """Return the advice with so many commands of each, None for all; equal advice for several flows is given once.
 
-    The link that stalled for several connections comes first. "Nothing to mend" would then be untrue.
+    The link that stalled for several connections comes first. "Nothing to mend" would then be untrue, and the waits of
+    these connections need no other advice.
     """
 
     def actions() -> list[Part]:
@@ -226,7 +227,9 @@ def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *,
         for group in shown:
             alike.setdefault(remedy(group.flow), []).append(group.flow)
         for one, flows in alike.items():
-            if stalls is not None and not one.where:
+            if stalls is not None and (
+                not one.where or all(common_stalls.explains(stalls, flow) for flow in flows)
+            ):
                 continue
             # "Nothing to mend" of one flow is no sentence on the others.
             named = len(shown) > 1 or (several and not one.where)
