@@ -129,7 +129,7 @@ def test_a_handshake_alone_shows_no_slow_path(least_ms, late_):
 def test_a_connection_that_opened_late_may_also_have_failed():
     closing = "\n".join(f"+{2**n} > F. 1:1(0) ack 1 win 500" for n in range(4))
     capture = bdpcap.analyze(io.BytesIO(pcap(scenario(f"100 {TRY}\n+1 {TRY}{OPENS}{closing}"))))
-    assert "no FIN was answered" in connections.sentences(capture)[0]
+    assert "no FIN of the client was answered" in connections.sentences(capture)[0]
     assert "opened only after 1.02 s" in connections.late(capture)[0][0]
 
 

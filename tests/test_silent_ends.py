@@ -37,7 +37,7 @@ def test_the_end_that_sent_no_fin_again_is_the_silent_one(by_client):
         again = "".join(f"\n+{wait} < F. 1:1(0) ack 2 win 500 ttl 55" for wait in (0.3, 0.6, 1.2, 2.4))
     opened = HANDSHAKE.replace("ack 1 win 65535", "ack 1 win 65535 ttl 55")
     (line,) = connections.sentences(analyzed(f"{opened}{closed}{again}"))
-    assert "no FIN was answered" in line
+    assert f"no FIN of the {'client' if by_client else 'server'} was answered" in line
     assert ("The FINs reached the capture next to 192.0.2.1" in line) != by_client
     assert ("which had closed the connection itself" in line) != by_client
 
@@ -64,9 +64,8 @@ def test_fins_that_nothing_answers_are_told_for_all_servers_of_a_client(fins, an
     capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
     said = connections.sentences(capture)
     servers = "port 443 of 198.51.100.20 and 198.51.100.21"
-    line = (
-        f"2 connections from 192.0.2.1 to {servers} were closed, and no FIN was answered ({2 * fins} FINs)."
-    )
+    line = f"2 connections from 192.0.2.1 to {servers} were closed, and no FIN of the client was answered"
+    line = f"{line} ({2 * fins} FINs)."
     assert [one.startswith(line) for one in said] == ([True] if told else [])
     assert any("gave up with a reset" in one for one in said) == (told and "R." in answer)
     assert connections.failed(capture) == 0
@@ -246,7 +245,7 @@ def test_an_end_that_had_closed_first_needs_no_mending(first):
         f"{HANDSHAKE}+.1 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500\n{server}{fins}"
     )
     (line,) = connections.sentences(analyzed(dialogue))
-    assert "no FIN was answered (6 FINs)" in line
+    assert "no FIN of the client was answered (6 FINs)" in line
     assert ("The other end had closed the connection first" in line) == first
     assert ("dropped the FINs" in line) != first
 

@@ -1,4 +1,4 @@
-"""Bursts of a flow's data: what lies between pauses that a person notices."""
+"""Bursts of a flow's data, between pauses that a person notices."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def shared(capture: Capture) -> Shared | None:
 
 
 def explains(stalls: Shared, flow: Flow) -> bool:
-    """Return whether a wait that other connections shared is what held a flow."""
+    """Return whether a flow was held by a wait that other connections shared."""
     return flow.stream in stalls.streams and nature(flow) in (OUTAGE, LATE)
 
 

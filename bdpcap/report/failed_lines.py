@@ -265,6 +265,8 @@ class Line:
     """Whether the server answered each client in time, and the client confirmed late."""
     retried: bool = True
     """Whether the first SYN-ACK of each came a round trip after a SYN that was sent again."""
+    fins_by_client: set[bool] = field(default_factory=set)
+    """Whether the client sent the FINs without an answer; two values where connections differ."""
     answered_again: bool = True
     """Whether each only SYN-ACK came as late as a second one would."""
     opened_ns: int = -sys.maxsize
@@ -289,6 +291,7 @@ class Line:
         self.syn_acks += int(rows["syn_acks"].sum())
         self.unanswered_fins += int(rows["unanswered_fins"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
+        self.fins_by_client |= set(rows["fins_by_client"].unique().tolist())
         self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
         self.deaf += int(rows["deaf"].sum())
         self.had_closed += int(rows["had_closed"].sum())
@@ -356,6 +359,11 @@ class Line:
             what = "a TLS hello" if kind == TLS_UNANSWERED else "an HTTP request"
             return f"{subject} got no answer to {what}{after}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
+        closer = (
+            "one end"
+            if len(self.fins_by_client) > 1
+            else f"the {'client' if True in self.fins_by_client else 'server'}"
+        )
         unread = " without the data in the SYN" if self.with_data else ""
         what = {
             "never answered": f"never answered ({self._tries()})",
@@ -369,7 +377,7 @@ class Line:
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
             TOO_LATE: f"closed{self._side()} before all data came, which a reset answered ({left})",
-            "unclosed": f"closed, and no FIN was answered ({units.number(self.unanswered_fins, 'FIN')})",
+            "unclosed": f"closed, and no FIN of {closer} was answered ({units.number(self.unanswered_fins, 'FIN')})",
             "unused": f"reset{self._side()} before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",
         }[kind]
