@@ -333,15 +333,22 @@ def copied(greeting_ns, exchanges=1):
     )
 
 
+def timed(greeting_ns, exchanges=1):
+    """Return the same flow, which its program limited."""
+    flow = copied(greeting_ns, exchanges)
+    flow.summary = pd.concat([flow.summary, pd.Series({"limit": "app"})])
+    return flow
+
+
 def test_small_exchanges_are_no_time_of_a_transfer():
-    assert short.speed(copied(400_000_000)) == (
+    assert short.speed(timed(400_000_000)) == (
         "1.00 MB of 1.02 MB in 20 ms at 400 Mbit/s; for another 60.4 s the connection was idle or exchanged little."
     )
-    assert short.speed(copied(10_000_000)) == (
+    assert short.speed(timed(10_000_000)) == (
         "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
     )
     # Its peer asked again in that time.
-    assert short.speed(copied(10_000_000, exchanges=2)).endswith("for another 60 s it had nothing to send.")
+    assert short.speed(timed(10_000_000, exchanges=2)).endswith("for another 60 s it had nothing to send.")
 
 
 @pytest.mark.parametrize(
