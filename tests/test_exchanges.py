@@ -416,13 +416,13 @@ def test_an_acknowledgment_that_the_client_may_delay_ends_no_answer_next_to_it(t
     assert times(table)[:-1] == [(0, network_ms, client_ms)] * 3
 
 
-def tls(text):
+def tls(text, server=SERVER):
     """Packets of a conversation whose first two turns are a handshake of TLS.
 
     RFC 5246 section 6.2.1: record type 22 is a handshake, 20 a change of the cipher, 23 data.
     """
     records = {3: 22, 5: 20, 7: 20, 9: 23}
-    packets = scenario(text)
+    packets = scenario(text, server=server)
     for number, content_type in records.items():
         data = packets[number].data
         begin = 14 + 20 + (data[14 + 20 + 12] >> 4) * 4
@@ -472,9 +472,14 @@ def test_a_control_frame_of_http2_asks_for_nothing(control, answered):
     # After six requests, the client answers a ping, or asks once more. The server's next data come 20 s later.
     asked = [*[Asked(request=400)] * 6, Asked(20_000, 7, control)]
     text = conversation([Asked(request=517), Asked(request=80), *asked])
-    flow = bdpcap.analyze(io.BytesIO(pcap(tls(text)))).flow(0)
+    flow, other = (
+        bdpcap.analyze(io.BytesIO(pcap(tls(text, Address(SERVER.host, port))))).flow(0)
+        for port in (443, 8888)
+    )
     assert len(flow.exchanges) == 9
     assert len(flow._requests) == answered
+    # Another protocol inside TLS has messages of any size.
+    assert len(other._requests) == 7
     assert (shares(flow).longest_ns["server"] >= 20_000 * MS) == (answered == 7)
     # Without TLS, a short request is a request. The port of HTTPS shows TLS without its handshake.
     for port, all_of_them in ((80, 9), (443, answered + 2)):

@@ -40,8 +40,8 @@ The frames have 9, 17 and 13 bytes (RFC 9113 sections 6.5, 6.7 and 6.9). A recor
 29 in TLS 1.2 (RFC 8446 section 5.2, RFC 5288 section 3). The last two are those of a credit and a ping, which browsers
 send together after an answer.
 """
-_HTTPS_PORT: Final = "443"
-"""Port of HTTP inside TLS (RFC 9110 section 4.2.2)."""
+_HTTPS_PORTS: Final = ("443", "8443")
+"""Ports of HTTP inside TLS (RFC 9110 section 4.2.2): the assigned one first, and its usual substitute."""
 
 
 class Flow(InProcess):
@@ -151,9 +151,11 @@ class Flow(InProcess):
         each = self.exchanges
         asked = ~each["tls_handshake"]
         # A capture may lack the handshake.
-        if asked.all() and not each["server"].iloc[:1].str.endswith(f":{_HTTPS_PORT}").any():
+        if asked.all() and not each["server"].iloc[:1].str.endswith(f":{_HTTPS_PORTS[0]}").any():
             return each
-        control = each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
+        # Short messages of another protocol have such sizes, too.
+        of_https = each["server"].str.rpartition(":")[2].isin(_HTTPS_PORTS)
+        control = of_https & each["request_bytes"].isin(_HTTP2_CONTROL_BYTES) & asked.cumsum().gt(1)
         streams, response_bytes = self.capture._contents.streams, each["response_bytes"]
         parting = response_bytes.isin(TLS_GOODBYES if streams.ending(self.stream)[0] else ())
         if streams.closed_by_server(self.stream):
