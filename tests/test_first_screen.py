@@ -450,12 +450,18 @@ def test_the_pace_of_programs_without_an_entry_is_no_limit_to_lift():
 
 
 @pytest.mark.parametrize(
-    ("kind", "timeouts", "said"),
-    [("LITTLE", 0, "congestion control"), ("LITTLE", 1, "loss and timeouts"), ("OUTAGE", 1, "outage")],
+    ("kind", "timeouts", "needless", "said"),
+    [
+        ("LITTLE", 0, 0, "congestion control"),
+        ("LITTLE", 1, 1, "loss and timeouts"),
+        ("LITTLE", 1, 2, "late acknowledgments and timeouts"),  # two of three packets had arrived
+        ("OUTAGE", 1, 0, "outage"),
+    ],
 )
-def test_how_much_a_flow_carried_is_no_reason_of_a_wait(kind, timeouts, said):
+def test_how_much_a_flow_carried_is_no_reason_of_a_wait(kind, timeouts, needless, said):
     rounds = pd.DataFrame({"limit": ["cwnd"], "detail": ["recovery"], "start_ns": [0], "end_ns": [1]})
     shares = {"rwnd_share": 0.0, "cwnd_share": 0.4, "sndbuf_share": 0.0}
-    flow = SimpleNamespace(rtts=rounds, summary=shares | {"timeouts": timeouts})
+    counts = {"timeouts": timeouts, "retransmits": 3, "spurious_retransmits": needless}
+    flow = SimpleNamespace(rtts=rounds, summary=shares | counts)
     found = short.LITTLE if kind == "LITTLE" else natures.OUTAGE
     assert headline._held_by(flow, found) == said

@@ -28,6 +28,7 @@ from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place
 from bdpcap.explain.findings import requests
+from bdpcap.explain.findings.congestion import mostly_needless
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import resent_share
@@ -383,9 +384,11 @@ def _held_by(flow: Flow, kind: Nature | None) -> str:
     # How much a flow carried is no reason.
     if kind not in (None, LITTLE):
         return kind.title
+    # What had arrived before it was sent again was not lost.
+    by_timers = LATE.title if mostly_needless(flow) else LOSSES.title
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
     if model.longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":
-        return LOSSES.title
+        return by_timers
     most = max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))
     # A repair by a timer is no growth of a window.
-    return LOSSES.title if most == "cwnd" and flow.summary["timeouts"] else LIMIT_NAMES[most]
+    return by_timers if most == "cwnd" and flow.summary["timeouts"] else LIMIT_NAMES[most]
