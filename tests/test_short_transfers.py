@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from dialogues import analysed
 from first_screens import analyzed, connections, writes
-from scenario import CLIENT, HANDSHAKE, Address
+from scenario import CLIENT, HANDSHAKE, SERVER, Address
 
 from bdpcap.diagnosis import bursts, natures
 from bdpcap.diagnosis.natures import short, slow_start
@@ -137,7 +137,7 @@ def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, num
         f"+30 > {flags} {end}:{end + bytes_}({bytes_}) ack 1 win 502\n+.020 < . 1:1(0) ack {last} win 8000\n"
     )
     flow = analyzed(f"{writes(8, 0.001, 1)}\n{parting}").flow(0)
-    flow.exchanges = flow.exchanges.reindex([0]).assign(tls_handshake=in_tls)
+    flow.exchanges = flow.exchanges.reindex([0]).assign(tls_handshake=in_tls, server=str(SERVER))
     assert ("2 bursts" in bursts.counted(flow)) == (number == 2)
     assert ("; for another 30 s" in screen.sentences(flow)[0]) == (number == 1)
 
