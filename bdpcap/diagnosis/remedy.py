@@ -21,7 +21,7 @@ from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.congestion import lost
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
-from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
 from bdpcap.explain.once import once
 from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours
@@ -81,12 +81,13 @@ def remedy(flow: Flow) -> Remedy:
 
     Where nothing is to be mended in the data, it names an opening that a person notices.
     """
-    found_first = _first(flow)
-    opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
-    if found_first.where or opening_ns < NOTICED_NS:
-        return found_first
-    words = f"{found_first.words} Only its opening was slow: it took {units.duration(opening_ns)}."
-    return replace(found_first, words=words)
+    first = _first(flow)
+    opening_ns = slow_opening_ns(flow.capture, flow.stream)
+    if first.where or not opening_ns:
+        return first
+    return replace(
+        first, words=f"{first.words} Only its opening was slow: it took {units.duration(opening_ns)}."
+    )
 
 
 def _first(flow: Flow) -> Remedy:

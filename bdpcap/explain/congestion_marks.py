@@ -9,21 +9,21 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["clause", "echoes", "sentence"]
+__all__ = ["clause", "sentence"]
 
 
-def echoes(flow: Flow) -> int:
+def _echoes(flow: Flow) -> int:
     """Return how many acknowledgments of a flow echoed a congestion mark, where its handshake agreed on ECN."""
     return int(flow._hidden["congestion_echoes"].sum())
 
 
 def clause(flow: Flow) -> str:
     """Return a clause on the acknowledgments that echoed a mark."""
-    return f"{units.number(echoes(flow), 'acknowledgment')} echoed congestion marks (ECN)"
+    return f"{units.number(_echoes(flow), 'acknowledgment')} echoed congestion marks (ECN)"
 
 
 def sentence(flow: Flow) -> str:
     """Return a sentence on congestion marks and their effect; empty where no acknowledgment echoed one."""
     return (
-        f"{clause(flow)}: a queue on the path was long, and the sender slowed down." if echoes(flow) else ""
+        f"{clause(flow)}: a queue on the path was long, and the sender slowed down." if _echoes(flow) else ""
     )

@@ -136,9 +136,11 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     sides = np.unique(np.concatenate([found, found ^ 1]))
     # A host with addresses of both families has one link.
     own = place.own(capture)
-    one = dict.fromkeys(own, own[0] if own else "")
-    named = (one.get(name, name) for name in map(host, streams.endpoints(sides)))
-    names = dict(zip(sides.tolist(), named, strict=True))
+
+    def named(name: str) -> str:
+        return own[0] if name in own else name
+
+    names = dict(zip(sides.tolist(), map(named, map(host, streams.endpoints(sides))), strict=True))
     for at in found.tolist():
         since_ns, ends = int(start_ns[at]), (names[at], names[at ^ 1])
         direct = bool(near[at] and near[at ^ 1]) and not any(map(is_public, ends))
@@ -146,7 +148,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     for block in failures.blocks(capture, [failures.LATE]):
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
         for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
-            ends = (one.get(client.strip("[]"), client.strip("[]")), server.strip("[]"))
+            ends = named(client.strip("[]")), named(server.strip("[]"))
             yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False)
 
 

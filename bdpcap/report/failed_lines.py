@@ -359,11 +359,7 @@ class Line:
             what = "a TLS hello" if kind == TLS_UNANSWERED else "an HTTP request"
             return f"{subject} got no answer to {what}{after}."
         left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
-        closer = (
-            "one end"
-            if len(self.fins_by_client) > 1
-            else f"the {'client' if True in self.fins_by_client else 'server'}"
-        )
+        fins = units.number(self.unanswered_fins, "FIN")
         unread = " without the data in the SYN" if self.with_data else ""
         what = {
             "never answered": f"never answered ({self._tries()})",
@@ -377,7 +373,7 @@ class Line:
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",
             TOO_LATE: f"closed{self._side()} before all data came, which a reset answered ({left})",
-            "unclosed": f"closed, and no FIN of {closer} was answered ({units.number(self.unanswered_fins, 'FIN')})",
+            "unclosed": f"closed, and no FIN of {self._closer()} was answered ({fins})",
             "unused": f"reset{self._side()} before any data",
             DONE: f"ended by a reset of {self._resetter()}, which was done",
         }[kind]
@@ -472,6 +468,12 @@ class Line:
     def _side(self) -> str:
         """Return the words on the end that ended each connection; empty if it was not always the same."""
         return " by the server" if self.by_server else " by the client" if self.by_client else ""
+
+    def _closer(self) -> str:
+        """Return the end that sent the FINs without an answer."""
+        if len(self.fins_by_client) > 1:
+            return "one end"
+        return "the client" if True in self.fins_by_client else "the server"
 
     def _resetter(self) -> str:
         return self.resetters.one if len(self.resetters) == 1 else "one end"

@@ -384,7 +384,7 @@ def _held_by(flow: Flow, kind: Nature | None) -> str:
     # How much a flow carried is no reason.
     if kind not in (None, LITTLE):
         return kind.title
-    # What had arrived before it was sent again was not lost.
+    # Data that had arrived when they were sent again were not lost.
     by_timers = LATE.title if mostly_needless(flow) else LOSSES.title
     # Before the first acknowledgment in a capture, no round trip shows which retransmissions a timer sent.
     if model.longest(flow.rtts[flow.rtts["limit"] == "cwnd"], "detail") == "outage":

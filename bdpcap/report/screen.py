@@ -15,7 +15,7 @@ from bdpcap.diagnosis.natures.short import speed
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
-from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, slow_answers, verdict
 from bdpcap.report.connections import broke
@@ -177,9 +177,11 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
 
 def _opened_late(quiet: list[Group]) -> bool:
     """Return whether a person notices the opening of a connection in some groups."""
-    contents = quiet[0].flow.capture._contents.streams if quiet else None
-    streams = {int(stream) for group in quiet for stream in group.flows["stream"]}
-    return contents is not None and any(contents.opening_ns(stream) >= NOTICED_NS for stream in streams)
+    return any(
+        slow_opening_ns(group.flow.capture, int(stream))
+        for group in quiet
+        for stream in set(group.flows["stream"])
+    )
 
 
 def _slow(quiet: list[Group]) -> str:

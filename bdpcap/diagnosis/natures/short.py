@@ -14,7 +14,7 @@ from bdpcap.explain import first_answer, gate, in_flight
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
-from bdpcap.explain.notable import NOTICED_NS
+from bdpcap.explain.notable import NOTICED_NS, slow_opening_ns
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
 from bdpcap.limits import IDLE
 from bdpcap.words import units
@@ -65,9 +65,8 @@ def speed(flow: Flow) -> str:
     moved = _transfer(flow, bulk)
     without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
     rest_ns = without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
-    opening_ns = flow.capture._contents.streams.opening_ns(flow.stream)
     # A handshake of lost SYNs is neither open nor idle.
-    rest_ns -= opening_ns if opening_ns >= NOTICED_NS else 0
+    rest_ns -= slow_opening_ns(flow.capture, flow.stream)
     if not moved.is_timed or rest_ns <= 0:
         return ""
     answer = _answer(flow, without_ns)
