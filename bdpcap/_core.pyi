@@ -217,6 +217,8 @@ class Analysis:
 
         An address is in the list if the host made all packets from it, with an initial TTL.
         """
+    def unpadded_hosts(self) -> list[str]:
+        """Return the addresses whose small Ethernet frames are unpadded, in order, where those of others are padded."""
     def first_frames(self) -> np.ndarray:
         """Return the first frame of every stream, also of streams that only ICMP messages quote.
 

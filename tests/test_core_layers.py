@@ -35,7 +35,7 @@ LAYERS = {
         {"rounds"},
         {"flow"},
         {"connection"},
-        {"cooked_hosts", "refusals", "table", "udp"},
+        {"cooked_hosts", "refusals", "table", "udp", "unpadded_hosts"},
     ),
 }
 """Layers of the core and of the folders in it, from the ground up. A room is `x.rs` with the folder `x`; it may import

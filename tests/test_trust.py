@@ -764,6 +764,36 @@ def test_unfinished_checksums_show_the_host_where_delays_are_too_short(ports, sa
     assert trust.line(analyse(packets, tmp_path)).endswith(said)
 
 
+def padded(packet):
+    """As an adapter pads the frame when it sends it (IEEE 802.3 section 4A.4.2)."""
+    missing = max(60 - packet.wire_length, 0)
+    return replace(packet, data=packet.data + bytes(missing), wire_length=packet.wire_length + missing)
+
+
+@pytest.mark.parametrize(
+    ("ports", "client_ttl", "said"),
+    [
+        ([SERVER.port], 64, "captured next to 192.0.2.1."),
+        ([CLIENT.port], 64, "captured next to 198.51.100.2."),
+        # A router removes the padding, and lowers the TTL.
+        ([SERVER.port], 63, "captured between the ends."),
+        ([SERVER.port, CLIENT.port], 64, "captured between the ends."),
+        ([], 64, "captured between the ends."),
+    ],
+)
+def test_unpadded_frames_show_the_host_next_to_the_capture(ports, client_ttl, said, tmp_path):
+    # Delays alone place the capture halfway.
+    packets = scenario(f"""
+    0    > S 0:0(0) win 64240 ttl {client_ttl} <mss 1460>
+    +.01 < S. 0:0(0) ack 1 win 65535 ttl 64 <mss 1460>
+    +.01 > . 1:1(0) ack 1 win 502 ttl {client_ttl}
+    +.01 > P. 1:101(100) ack 1 win 502 ttl {client_ttl}
+    +.01 < . 1:1(0) ack 101 win 500 ttl 64
+    """)
+    sent = [padded(packet) if tcp_of(packet).sport in ports else packet for packet in packets]
+    assert trust.line(analyse(sent, tmp_path)).endswith(said)
+
+
 @pytest.mark.parametrize(
     ("client_ttl", "server_ttl", "said"),
     [

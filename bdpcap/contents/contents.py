@@ -131,8 +131,18 @@ class Contents:
     @cached_property
     def capturing_hosts(self) -> list[str]:
         """Addresses of the host that captured, by the packet types of Linux's cooked captures; empty for other links."""
-        own = self._core.capturing_hosts()
-        return [self.pseudonyms.address(one) for one in own] if self.pseudonyms else own
+        return self._named(self._core.capturing_hosts())
+
+    @cached_property
+    def unpadded_hosts(self) -> list[str]:
+        """Addresses whose small Ethernet frames are unpadded where those of others are padded.
+
+        An adapter pads a frame to 60 bytes when it sends it (IEEE 802.3 section 4A.4.2), after a capture on its host.
+        """
+        return self._named(self._core.unpadded_hosts())
+
+    def _named(self, addresses: list[str]) -> list[str]:
+        return [self.pseudonyms.address(one) for one in addresses] if self.pseudonyms else addresses
 
     @cached_property
     def refusals(self) -> list[Refused]:

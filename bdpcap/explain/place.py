@@ -130,8 +130,10 @@ def _shown(capture: Capture, rows: np.ndarray) -> _Where:
     if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
         return _by_ttls(capture, streams) or _Where(_UNKNOWN)
     found = _by_delays(capture, rows)
+    if not found.own and not _delayed(capture) and (unpadded := _by_padding(capture, streams)):
+        return unpadded
     # A NAT that answers at once looks near.
-    made = _by_checksums(capture, streams) if found.own else None
+    made = _by_checksums(capture, streams) or _by_padding(capture, streams) if found.own else None
     return made if made and made.own and made.own[0] not in found.own else found
 
 
@@ -201,11 +203,32 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     own, other = partial[2 * streams], partial[2 * streams + 1]
     if 2 * np.count_nonzero(own & other) > len(streams):
         return _Where("captured inside one machine, which runs both ends")
+    return _of_most(capture, streams, own, other, "on")
+
+
+def _by_padding(capture: Capture, streams: np.ndarray) -> _Where | None:
+    """Return where unpadded frames of most connections show that they were captured; None if they do not.
+
+    A virtual network may carry such frames, so the capture may be next to the host that sent them, not on it.
+    """
+    if not (unpadded := capture._contents.unpadded_hosts):
+        return None
+    own, other = (
+        np.isin(list(map(host, capture._contents.streams.endpoints(2 * streams + end))), unpadded)
+        for end in (0, 1)
+    )
+    return _of_most(capture, streams, own, other, _NEXT_TO)
+
+
+def _of_most(
+    capture: Capture, streams: np.ndarray, own: np.ndarray, other: np.ndarray, distance: str
+) -> _Where | None:
+    """Return the host at this distance that evidence of ends shows in most `streams`; None without one."""
     ends = np.sort((2 * streams + other)[own != other])
     names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
     if not names or 2 * names[0][1] <= len(streams):
         return None
-    return _Where(f"captured on {names[0][0]}", (names[0][0],))
+    return _Where(f"captured {distance} {names[0][0]}", (names[0][0],))
 
 
 def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
@@ -215,12 +238,7 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
     """
     passed = hops.passed(capture._contents.streams.directions("ttl")["ttl"])
     own, other = passed[2 * streams], passed[2 * streams + 1]
-    first, second = (own == 0) & (other > 0), (other == 0) & (own > 0)
-    ends = np.sort((2 * streams + second)[first | second])
-    names = Counter(map(host, capture._contents.streams.endpoints(ends))).most_common(1)
-    if not names or 2 * names[0][1] <= len(streams):
-        return None
-    return _Where(f"captured {_NEXT_TO} {names[0][0]}", (names[0][0],))
+    return _of_most(capture, streams, (own == 0) & (other > 0), (other == 0) & (own > 0), _NEXT_TO)
 
 
 def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
@@ -356,6 +374,9 @@ def shown_by(capture: Capture) -> list[tuple[str, str]]:
     stream, direction, place = _largest_flow(capture)
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
     shown = vantage.sentence(capture._contents.streams.sides(stream), direction, place)
-    own = ", ".join(capture._contents.capturing_hosts)
+    own, unpadded = map(", ".join, (capture._contents.capturing_hosts, capture._contents.unpadded_hosts))
     by_type = [("sent by the capturing host", f"packets of {own}, by their packet types")] if own else []
-    return [("vantage shown by", f"{which}{shown}"), *by_type]
+    by_padding = (
+        [("not on a wire yet", f"frames of {unpadded}, without Ethernet's padding")] if unpadded else []
+    )
+    return [("vantage shown by", f"{which}{shown}"), *by_type, *by_padding]

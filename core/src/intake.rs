@@ -6,12 +6,15 @@ use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Recording, Times,
 use crate::decode::{self, Packet, Path, Quoted, Undecoded};
 use crate::filter::Program;
 use crate::source::{Source, Stop, in_order};
-use crate::track::At;
+use crate::track::{At, UnpaddedHosts};
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 
 /// For each link type a filter program, or libpcap's message why there is none.
 pub type Filters = HashMap<u32, Result<Program, String>>;
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u32 = 1;
 
 /// Counts of frames and packets.
 #[derive(Debug, Default)]
@@ -42,6 +45,8 @@ pub struct Counts {
     pub cut: u64,
     /// Number of frames without a valid time. They get the time of the preceding frame.
     pub without_time: u64,
+    /// Evidence of which addresses are the capturing host's, by the padding of Ethernet frames.
+    pub unpadded_hosts: UnpaddedHosts,
 }
 
 impl Counts {
@@ -345,7 +350,16 @@ impl Intake {
                     counts.segments += 1;
                     counts.data_segments += u64::from(segment.has_payload());
                     counts.has_pure_acks = counts.has_pure_acks || segment.is_pure_ack();
-                    if let Some(retry) =
+                    if frame.link_type == ETHERNET {
+                        if counts.unpadded_hosts.want(frame.wire_len)
+                            && path.is_plain()
+                            && !segment.has_payload()
+                        {
+                            let [source, _] = segment.ends();
+                            let (from, ttl) = (source.address, segment.ttl());
+                            counts.unpadded_hosts.take(from, ttl, frame.wire_len);
+                        }
+                    } else if let Some(retry) =
                         decode::is_wifi_retry(frame.link_type, frame.data, frame.wire_len)
                     {
                         counts.wifi_segments += 1;

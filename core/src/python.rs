@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -127,6 +128,11 @@ type WholeCapture = (
 /// Returns a function that checks whether a column is among `names`; without `names` all columns are.
 fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
     move |name| names.is_none_or(|names| names.iter().any(|one| one == name))
+}
+
+/// Returns addresses as text.
+fn names(addresses: &[IpAddr]) -> Vec<String> {
+    addresses.iter().map(ToString::to_string).collect()
 }
 
 /// Returns the range of up to `count` existing streams from `first` on.
@@ -347,8 +353,11 @@ impl Analysis {
     }
 
     fn capturing_hosts(&self) -> Vec<String> {
-        let own = self.pipeline().cooked_hosts().own();
-        own.iter().map(ToString::to_string).collect()
+        names(&self.pipeline().cooked_hosts().own())
+    }
+
+    fn unpadded_hosts(&self) -> Vec<String> {
+        names(&self.pipeline().counts().unpadded_hosts.own())
     }
 
     fn first_frames<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {

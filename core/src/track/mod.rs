@@ -16,6 +16,7 @@ mod sender;
 mod table;
 mod tap;
 mod udp;
+mod unpadded_hosts;
 
 pub use at::At;
 pub use connection::handshake::ScaleSource;
@@ -36,3 +37,4 @@ pub use table::summary::{Life, Summary};
 pub use table::{Commands, InferredScales, Table, TableReport, WantedEvents};
 pub use udp::iperf::{IperfReport, Tool};
 pub use udp::{DatagramFlow, Datagrams};
+pub use unpadded_hosts::UnpaddedHosts;
