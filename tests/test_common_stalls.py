@@ -178,6 +178,22 @@ def test_a_late_opening_over_ipv6_waited_with_others_of_its_host():
     )
 
 
+def test_connections_begun_before_the_capture_wait_for_their_first_acknowledgments():
+    """Both have sent before, so no acknowledgment in the capture comes before these data."""
+    waiting = """
+    {} > P. 1:101(100) ack 1 win 502
+    +1 > P. 1:101(100) ack 1 win 502
+    +2 < . 1:1(0) ack 101 win 500
+    """
+    packets = scenario(waiting.format(1)) + scenario(waiting.format(2), server=ELSEWHERE)
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    flows = capture.flows[capture.flows["sender"] == str(CLIENT)]
+    assert set(flows["longest_stall_ns"]) == {3_000_000_000}
+    assert capture.flow(0, str(CLIENT)).rtts["acked_bytes"].sum() == 100
+    shared = common_stalls.shared(capture)
+    assert "Streams 0, 1 to 2 hosts waited at the same time for 2 s" in shared.fact
+
+
 def test_other_common_waits_of_a_host_are_counted():
     servers = [Address(f"203.0.113.{number}", 80) for number in range(2)]
     later = [(waits(20, 3), server) for server in servers]

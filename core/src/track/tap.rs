@@ -530,8 +530,14 @@ impl Tap {
         time_ns: i64,
     ) -> Acknowledged {
         if self.snd_una == NULL {
-            self.holes.trim(ack); // bytes below the first acknowledgment were sent before the capture
-            self.snd_una = ack;
+            // Data that were captured before waited for it, all bytes below them were sent before the capture, and the
+            // SYN has the number 0.
+            self.snd_una = if self.sent_end == NULL {
+                ack
+            } else {
+                ack.min(self.first.max(1))
+            };
+            self.holes.trim(self.snd_una);
         }
         if self.snd_nxt == NULL {
             (self.snd_nxt, self.first) = (ack, ack);

@@ -7,8 +7,10 @@ use std::net::IpAddr;
 #[derive(Debug)]
 struct Small {
     source: IpAddr,
-    /// Whether the frame is unpadded, and no router forwarded it.
-    made: bool,
+    /// Whether an adapter has padded the frame.
+    padded: bool,
+    /// Whether the packet has an initial time to live.
+    fresh: bool,
 }
 
 /// The first small Ethernet frames of a capture.
@@ -33,8 +35,11 @@ impl UnpaddedHosts {
     /// Takes a packet without payload from `source`, with this time to live, in an Ethernet frame of so many bytes.
     #[cold]
     pub fn take(&mut self, source: IpAddr, ttl: u8, wire_bytes: u32) {
-        let made = wire_bytes < Self::LEAST_FRAME_BYTES && Self::INITIAL_TTLS.contains(&ttl);
-        self.0.push(Small { source, made });
+        self.0.push(Small {
+            source,
+            padded: wire_bytes == Self::LEAST_FRAME_BYTES,
+            fresh: Self::INITIAL_TTLS.contains(&ttl),
+        });
     }
 
     /// Returns the addresses all of whose frames are unpadded, in ascending order. There are none where nobody's are
@@ -43,17 +48,16 @@ impl UnpaddedHosts {
     /// An adapter pads a frame when it sends it, and a capture on its host comes before.
     #[must_use]
     pub fn own(&self) -> Vec<IpAddr> {
+        if !self.0.iter().any(|small| small.padded) {
+            return Vec::new();
+        }
         let mut own: Vec<IpAddr> = self.0.iter().map(|small| small.source).collect();
         own.sort_unstable();
         own.dedup();
-        let all = own.len();
         own.retain(|address| {
             let mut frames = self.0.iter().filter(|small| small.source == *address);
-            frames.all(|small| small.made)
+            frames.all(|small| small.fresh && !small.padded)
         });
-        if own.len() == all {
-            own.clear();
-        }
         own
     }
 }
@@ -71,9 +75,9 @@ mod tests {
         let [own, near, forwarded, far] = [1, 2, 3, 4].map(address);
         let mut hosts = UnpaddedHosts::default();
         hosts.take(own, 64, 54);
+        hosts.take(forwarded, 63, 54);
         assert!(hosts.own().is_empty());
         hosts.take(near, 128, 60);
-        hosts.take(forwarded, 63, 54);
         hosts.take(far, 57, 60);
         assert_eq!(hosts.own(), [own]);
         hosts.take(own, 64, 60);

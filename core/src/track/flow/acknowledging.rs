@@ -123,6 +123,9 @@ impl Flow {
         let mut ack = self.ack_of(observed);
         let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
         let mut seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
+        if una.is_none() && seen.advanced > 0 {
+            self.sender.begin_at(ack.ack - seen.advanced);
+        }
         seen.captured = seen.captured.min(self.totals.unacknowledged_bytes());
         if self.retransmissions.any() {
             let duplicate = self.dsack_block(segment, ack.ack);
