@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT, ROOT, SHARED
 from packets import Address, Packet, icmp_error, pcap, tcp_packet
-from scenario import scenario
+from scenario import CLIENT, scenario
 
 import bdpcap
 from bdpcap.cli import main
@@ -21,7 +21,7 @@ from bdpcap.explain.findings import Code, congestion, findings, path_mtu
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.remedies.scaling import scaling_of
 from bdpcap.explain.solver import Exactness, Facts
-from bdpcap.report import notes
+from bdpcap.report import notes, text
 
 SAMPLES = ROOT / "sample_captures"
 
@@ -138,7 +138,7 @@ def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001
     return scenario(dialogue, client=Address(client, port), server=Address(server, 443))
 
 
-def through_a_tunnel(kind=3, code=4, resent_s=0.002, quoted_bytes=1500):
+def through_a_tunnel(kind=3, code=4, resent_s=0.002, quoted_bytes=1500, client=CLIENT):
     """Two segments that a router refuses, as a tunnel behind it carries 1,400 bytes; the sender sends smaller ones.
 
     The messages quote their headers with another length, if that is not 1,500 bytes.
@@ -154,7 +154,7 @@ def through_a_tunnel(kind=3, code=4, resent_s=0.002, quoted_bytes=1500):
     +0    > P. 2721:2921(200) ack 1 win 64240
     +.025 < .  1:1(0) ack 2921 win 65535
     """
-    packets = scenario(dialogue)
+    packets = scenario(dialogue, client=client)
     quoted = [
         replace(one, data=one.data[:16] + quoted_bytes.to_bytes(2) + one.data[18:]) for one in packets[3:5]
     ]
@@ -244,6 +244,18 @@ def test_a_note_on_packets_too_big_orders_nothing_beside_another_advice():
     assert note.endswith("had to be sent again. MSS clamping at the router avoids that.")
     assert path_mtu.ADVICE not in note
     assert flow.remedy.words != path_mtu.ADVICE
+
+
+def test_a_router_that_refuses_packets_of_small_flows_is_named(tmp_path):
+    # No flow of so many small ones has an entry that could say it.
+    clients = [Address("192.0.2.1", 40_000 + number) for number in range(12)]
+    packets = [packet for client in clients for packet in through_a_tunnel(client=client)]
+    file = tmp_path / "small.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda packet: packet.time_ns)))
+    said = " ".join(text(bdpcap.analyze(file)).split())
+    refused = "A router at 203.0.113.9 refused 24 packets of 12 flows, as it carries at most 1,400 bytes."
+    assert f"{refused} Let the router lower the MSS" in said
+    assert "nothing to mend" not in said.lower()
 
 
 def test_data_that_a_router_refused_were_not_lost_by_congestion():

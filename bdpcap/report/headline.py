@@ -32,7 +32,7 @@ from bdpcap.explain.findings.congestion import mostly_needless
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import resent_share
-from bdpcap.report import connections, no_flows, slow_answers
+from bdpcap.report import connections, no_flows, oversized, slow_answers
 from bdpcap.report.failures import GIVEN_UP
 from bdpcap.report.ranking import (
     DETAILED_FLOWS,
@@ -238,9 +238,11 @@ def no_bulk(capture: Capture) -> str:
     if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
         waited = "they waited for retransmissions"
     in_vain = _sent_in_vain(flows) if limit == "cwnd" else ""
-    longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
+    refused = bool(oversized.sentence(capture, []))
+    brief = not refused and lasting.max() < NOTICED_NS
+    longest = f" {_BRIEF}" if brief else _longest(capture, flows, NOTICED_NS)
     longest = longest or slow_answers.sentence(capture, flows)
-    alone = limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
+    alone = not refused and limit == "app" and held[limit] > (1 - NOTABLE_SHARE) * float(lasting.sum())
     said = in_vain or longest or (f" {_PACED}" if alone else "")
     # Congestion control waits for acknowledgments, too.
     late = "" if limit == "cwnd" else _late(flows)

@@ -25,6 +25,7 @@ from bdpcap.report import (
     connections,
     exchanges,
     headline,
+    oversized,
     ranking,
     screen,
     sections,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture, Flow
     from bdpcap.explain.findings import Finding
+    from bdpcap.report.ranking import Group
 
 BRIEF_FLOWS: Final = 40
 """Maximum number of flows after the detailed ones whose row of the table opens with their findings."""
@@ -143,7 +145,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         sources=sources,
         exchanges=exchanges.section,
         all_of_it="" if about else headline.summary(capture, groups),
-        rest="" if about else headline.rest(capture, groups, "the table below lists them"),
+        rest="" if about else _rest(capture, groups),
         stalls="" if about else str(common_stalls.shared(capture) or ""),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
@@ -163,6 +165,12 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         script_hashes=[policy_hash(script) for script in scripts],
         figures=_figures(pictures),
     )
+
+
+def _rest(capture: Capture, groups: list[Group]) -> str:
+    """Return sentences on the flows that have no section."""
+    rest = headline.rest(capture, groups, "the table below lists them")
+    return " ".join(filter(None, [rest, oversized.sentence(capture, groups)]))
 
 
 def _read(flows: list[Flow]) -> None:

@@ -15,7 +15,17 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.report import common_stalls, connections, headline, host, no_flows, ranking, screen, verdict
+from bdpcap.report import (
+    common_stalls,
+    connections,
+    headline,
+    host,
+    no_flows,
+    oversized,
+    ranking,
+    screen,
+    verdict,
+)
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -183,7 +193,7 @@ def _verdicts(
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        said = [entries.quiet, headline.rest(capture, groups)]
+        said = [entries.quiet, headline.rest(capture, groups), oversized.sentence(capture, groups)]
         if stalls is not None:
             said.append(stalls.fact if entries.detailed else str(stalls))
         return [("  ", sentence) for sentence in said if sentence]
