@@ -273,3 +273,22 @@ def test_one_of_several_silent_hosts_talked_on_another_port():
     )
     (line,) = (line for line in lines if "never answered" in line)
     assert "exchanged other packets with 198.51.100.40 at that time" in line
+
+
+@pytest.mark.parametrize(
+    ("port", "server", "peers"),
+    [(7680, "172.18.1.{}", True), (7680, "93.184.216.{}", False), (443, "172.18.1.{}", False)],
+)
+def test_peers_of_windows_updates_that_are_gone_are_nothing_to_mend(port, server, peers):
+    tries = "0 > S 0:0(0) win 64240 <mss 1460,sackOK>\n" + "+2 > S 0:0(0) win 64240 <mss 1460,sackOK>\n" * 4
+    packets = []
+    for number in range(1, 4):
+        ends = {
+            "client": Address("172.20.10.9", 50_000 + number),
+            "server": Address(server.format(number), port),
+        }
+        packets += scenario(tries, **ends)
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    (line,) = connections.sentences(capture)
+    assert ("where Windows offers updates to its peers" in line) == peers
+    assert connections.in_vain(capture) != peers

@@ -105,7 +105,7 @@ def in_vain(capture: Capture) -> bool:
     """Return whether a client asked for a connection, TLS or a page in vain, or a device reset its connection."""
     made = lines(capture)
     asking = made["never answered"] + made["challenged"]
-    wanting = (line for line in asking if not line.of_strangers and not line.is_trace)
+    wanting = (line for line in asking if not (line.of_strangers or line.of_updates or line.is_trace))
     left = any(made[kind] for kind in (TLS_FAILED, TLS_UNANSWERED, HTTP_UNANSWERED, ON_THE_WAY))
     return left or any(line.least_syns > BY_CHANCE for line in wanting)
 

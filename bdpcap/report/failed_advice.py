@@ -95,6 +95,10 @@ _SCAN: Final = (
     "The client tried many ports of one host, as a port scan does: "
     "nothing to mend, unless nobody wanted the scan."
 )
+_UPDATES: Final = (
+    "Port 7680 is where Windows offers updates to its peers (Delivery Optimization). Peers are often gone: nothing to "
+    "mend."
+)
 _FINGERPRINTED: Final = (
     "The client sent SYNs that no TCP makes, as a scanner does to know a host's system: nothing to mend, if the scan was "
     "wanted."
@@ -283,6 +287,7 @@ AT_CLIENT: Final = (
     _GIVEN_UP_OR_OLDER,
     _GIVEN_UP_OR_LACKING,
     _DROPPED,
+    _UPDATES,
     _NO_IPV6,
 )
 """Advice on SYNs that were never answered, whatever their server: one client's have one cause."""
@@ -317,11 +322,19 @@ def _searched(line: Line, kind: str, around: Around) -> str:
         return _SCAN
     if kind in WITHOUT_DATA and line.ends in around.fingerprinted:
         return _FINGERPRINTED
-    searches = kind in _TRIED and len(line.clients) == 1 and line.clients.one in around.searching
-    if searches:
-        return _PEERS
+    if peers := _peers(line, kind, around):
+        return peers
     sweeps = kind in WITHOUT_DATA and len(line.clients) == 1 and line.clients.one in around.sweeping
     return _SWEEP if sweeps else ""
+
+
+def _peers(line: Line, kind: str, around: Around) -> str:
+    """Return the advice on connections to peers that may be gone; empty for others."""
+    if kind not in _TRIED:
+        return ""
+    if line.of_updates:
+        return _UPDATES
+    return _PEERS if len(line.clients) == 1 and line.clients.one in around.searching else ""
 
 
 def _made(line: Line, kind: str) -> str:

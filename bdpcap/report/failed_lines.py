@@ -67,6 +67,8 @@ MANY: Final = 15
 """Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 NAMED: Final = 3
 """Maximum number of ports, and of servers, that a sentence names; of more, it gives the number."""
+UPDATES_PORT: Final = "7680"
+"""Port on which Windows offers updates to its peers (Microsoft, Delivery Optimization, "ports")."""
 MOST_STRANGERS: Final = 1000
 """Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
 REPEATED_NS: Final = 3_000_000_000
@@ -394,6 +396,12 @@ class Line:
     def of_strangers(self) -> bool:
         """Whether hosts of the Internet sent each SYN to the host next to which the capture was taken."""
         return self.public and self.at_server
+
+    @property
+    def of_updates(self) -> bool:
+        """Whether Windows seems to have looked for peers with updates, by the port and the first hosts' addresses."""
+        local = not any(is_public(server.strip("[]")) for server in self.servers.first)
+        return len(self.ports) == 1 and self.ports.one == UPDATES_PORT and local and not self.networks
 
     @property
     def is_one_port(self) -> bool:
