@@ -10,7 +10,7 @@ from dialogues import analysed
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
-from bdpcap.diagnosis import natures
+from bdpcap.diagnosis import natures, nearly_all
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
@@ -354,7 +354,7 @@ def test_small_exchanges_are_no_time_of_a_transfer():
 @pytest.mark.parametrize(
     ("packets", "said"),
     [
-        # The capture begins with data, so it cannot show what their acknowledgment covers.
+        # The capture begins with data, which the first acknowledgment covers.
         (
             """
             0     > P. 1:1902(1901)    ack 1    win 502
@@ -362,7 +362,7 @@ def test_small_exchanges_are_no_time_of_a_transfer():
             +3.3  > P. 1902:2303(401)  ack 1    win 502
             +.020 < .  1:1(0)          ack 2303 win 512
             """,
-            "2.30 kB within 3.32 s.",
+            "2.30 kB in 2 bursts, at least 1 s apart; for 3.3 s in all, nothing was in flight.",
         ),
         # The handshake is no time of the data, and a pause is.
         (
@@ -602,10 +602,10 @@ def test_pauses_that_nobody_notices_are_a_part_of_the_time_of_a_transfer():
         pd.DataFrame({"start_ns": [0, (10 + pause) * ms], "end_ns": [10 * ms, (20 + pause) * ms]})
         for pause in (99, 100)
     )
-    assert short._follow_closely(near)
-    assert short._batches(near) == ""
-    assert not short._follow_closely(far)
-    assert short._batches(far) == "2 bursts within 120 ms"
+    assert nearly_all.follow_closely(near)
+    assert nearly_all.batches(near) == ""
+    assert not nearly_all.follow_closely(far)
+    assert nearly_all.batches(far) == "2 bursts within 120 ms"
 
 
 @pytest.mark.parametrize(("most_bytes", "held"), [(1459, False), (1460, True)])
@@ -706,7 +706,7 @@ def test_the_servers_answer_is_named_where_it_is_most_of_a_clients_idle_time(ans
 def test_less_than_a_segment_fills_no_send_buffer(in_flight, told):
     rtts = pd.DataFrame({"round": [0, 1], "limit": "sndbuf", "start_ns": [0, 10], "end_ns": [10, 110]})
     summary = {"limit": "sndbuf", "sndbuf_share": 1.0, "in_flight_max_bytes": in_flight, "mss_bytes": 1460}
-    summary |= {"active_ns": 110, "retransmits": 0, "spurious_retransmits": 0}
+    summary |= {"active_ns": 110, "retransmits": 0, "spurious_retransmits": 0, "payload_bytes": 2000}
     rtts = rtts.assign(acked_bytes=1000, in_flight_max_bytes=in_flight)
     flows = pd.DataFrame({"stream": [0], "mss_bytes": [1460]})
     flow = SimpleNamespace(rtts=rtts, summary=summary, stream=0, capture=SimpleNamespace(flows=flows))

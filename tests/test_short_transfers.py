@@ -118,6 +118,29 @@ def test_pauses_around_one_burst_are_no_part_of_a_short_transfer():
     assert flow.remedy.words.startswith("Nothing to mend")
 
 
+@pytest.mark.parametrize(("period_s", "is_short"), [(0.0004, True), (0.4, False)])
+def test_small_messages_around_one_burst_leave_a_short_transfer(period_s, is_short):
+    # A remote desktop: 40 small updates, then one picture in pieces below an initial window, then updates again.
+    lines, sent = [], 1
+
+    def write(after_s, bytes_):
+        nonlocal sent
+        lines.append(f"+{after_s} > P. {sent}:{sent + bytes_}({bytes_}) ack 1 win 502")
+        sent += bytes_
+        lines.append(f"+.001 < . 1:1(0) ack {sent} win 8000")
+
+    for number in range(40):
+        write(0.1 + 0.01 * (number % 7), 16)
+    for _ in range(80):
+        write(period_s, 1460)
+    for number in range(40):
+        write(0.1 + 0.01 * (number % 7), 16)
+    flow = analyzed("\n".join(lines), rtt="+.001").flow(0)
+    assert (natures.nature(flow) is short.NATURE) == is_short
+    assert ("it sent little" in screen.sentences(flow)[0]) == is_short
+    assert flow.remedy.words.startswith("Nothing to mend") == is_short
+
+
 def test_pauses_between_two_halves_of_a_transfer_are_the_programs():
     # Eight bursts, 0.9 s apart: too large for an initial window, and none has most of the data.
     flow = analyzed(writes(20, 0.9, 8)).flow(0)

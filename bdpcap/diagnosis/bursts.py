@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.words import units
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["counted", "ends_in_farewell", "largest", "pauses_ns", "sizes"]
+__all__ = ["counted", "densest", "ends_in_farewell", "largest", "pauses_ns", "sizes"]
 
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
@@ -41,6 +43,20 @@ def largest(flow: Flow) -> pd.DataFrame:
     """Return the rounds of the burst with most bytes; none without data."""
     rounds, carried = _with_data(flow), sizes(flow)
     return rounds if carried.empty else rounds[_numbers(rounds) == carried.idxmax()]
+
+
+def densest(flow: Flow, part: float) -> pd.DataFrame:
+    """Return the shortest run of rounds with this part of all bytes, pauses or not; none without data."""
+    rounds = _with_data(flow)
+    before = np.concatenate([[0], rounds["acked_bytes"].cumsum().to_numpy(dtype=float)])
+    # The run from each round on has to reach so many bytes.
+    last = np.searchsorted(before, before[:-1] + part * before[-1])
+    first = np.flatnonzero(last < len(before))
+    if not len(first) or not before[-1]:
+        return rounds.iloc[:0]
+    ends_ns = rounds["end_ns"].to_numpy()[last[first] - 1]
+    shortest = int((ends_ns - rounds["start_ns"].to_numpy()[first]).argmin())
+    return rounds.iloc[first[shortest] : last[first[shortest]]]
 
 
 def counted(flow: Flow) -> str:

@@ -32,7 +32,8 @@ def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:
 
 
 _PARTIAL: Final = _undecided_by(
-    places.either, "Capture there, both directions and without a filter on payload: data and acknowledgments."
+    places.either,
+    "Capture again there, both directions and without a filter on payload: data and acknowledgments.",
 )
 
 LIMIT: Final = Limit(
@@ -46,7 +47,7 @@ LIMIT: Final = Limit(
         "silent": _PARTIAL,
         "coarse": _undecided_by(
             places.either,
-            "Capture there with time stamps in microseconds: this clock is coarser than a round trip.",
+            "Capture again there with time stamps in microseconds: this clock is coarser than a round trip.",
         ),
     },
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures import short, slow_start
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain.exchange_shares import trip_ns
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def _is_cut_off(flow: Flow) -> bool:
 
     The sender had more data than its last full segments, or nothing more by chance: a message in full segments alone.
     """
-    if flow.summary["payload_bytes"] < short.initial_window_bytes(flow):
+    if flow.summary["payload_bytes"] < initial_window_bytes(flow):
         return False
     return _goes_on(flow) and (slow_start.NATURE.holds(flow) or short.NATURE.holds(flow))
 

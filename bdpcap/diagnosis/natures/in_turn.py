@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature, Shown, exchange
 from bdpcap.diagnosis.natures.requests import named
-from bdpcap.diagnosis.natures.short import initial_window_bytes
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain import first_answer
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTICED_NS

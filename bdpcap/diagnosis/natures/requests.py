@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import again, relay
 from bdpcap.diagnosis.model import Nature, Shown, exchange
-from bdpcap.diagnosis.natures.short import initial_window_bytes
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain.exchange_shares import followed, sent_on, trip_ns
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTICED_NS

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import again, bursts, relay
+from bdpcap.diagnosis import again, bursts, nearly_all, relay
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.explain import first_answer, gate, in_flight
-from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns
 from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.notable import NOTICED_NS, slow_opening_ns
 from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
-from bdpcap.limits import IDLE
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -27,15 +25,12 @@ __all__ = [
     "LITTLE",
     "NATURE",
     "ends_by_itself",
-    "initial_window_bytes",
     "late_answer_ns",
     "pauses",
     "shown",
     "speed",
 ]
 
-REST: Final = 0.1
-"""Share of a flow's bytes, or of its active time, up to which the rest is left out; a choice."""
 BRIEF: Final = 0.01
 """Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
 SELDOM: Final = 0.01
@@ -49,19 +44,13 @@ _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
 
 
-def initial_window_bytes(flow: Flow) -> int:
-    """Return the bytes of an initial window. Of both directions, the larger MSS counts: an end may send little."""
-    flows = flow.capture.flows
-    return INITIAL_WINDOW * int(flows.loc[flows["stream"] == flow.stream, "mss_bytes"].max())
-
-
 def speed(flow: Flow) -> str:
     """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other."""
     summary = flow.summary
     idle_ns = gate.idle_ns(summary)
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
-    bulk = _bulk(flow)
+    bulk = nearly_all.rounds(flow)
     moved = _transfer(flow, bulk)
     without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
     rest_ns = without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
@@ -99,7 +88,7 @@ def _is_other_busy(flow: Flow) -> bool:
     """Return whether the other direction was active for longer than a flow, and so in a part of its idle time."""
     flows = flow.capture.flows
     other = flows[(flows["stream"] == flow.stream) & (flows["sender"] == flow.receiver)]
-    return bool((other["active_ns"] > (1 + REST) * flow.summary["active_ns"]).any())
+    return bool((other["active_ns"] > (1 + nearly_all.REST) * flow.summary["active_ns"]).any())
 
 
 def ends_by_itself(flow: Flow) -> bool:
@@ -119,12 +108,12 @@ def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
     if bulk is None:
         return _all(flow)
     moved = in_flight.within(flow, bulk)
-    return replace(moved, in_flight_ns=_span_ns(bulk)) if _follow_closely(bulk) else moved
+    return replace(moved, in_flight_ns=nearly_all.span_ns(bulk)) if nearly_all.follow_closely(bulk) else moved
 
 
 def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
     """Return size, time and rate, of all data or of some rounds."""
-    times = bursts.counted(flow) if bulk is None else _batches(bulk)
+    times = bursts.counted(flow) if bulk is None else nearly_all.batches(bulk)
     total = None if bulk is None else int(flow.summary["payload_bytes"])
     return _transfer(flow, bulk).words(total, times)
 
@@ -155,44 +144,10 @@ def _all(flow: Flow) -> in_flight.Transfer:
     The pause before a farewell is none of the data's.
     """
     moved, carried = in_flight.whole(flow), bursts.sizes(flow)
-    small = len(carried) > 1 and bool((carried <= initial_window_bytes(flow)).all())
+    small = len(carried) > 1 and bool((carried <= nearly_all.initial_window_bytes(flow)).all())
     parting_ns = int(bursts.pauses_ns(flow).iloc[-1]) if bursts.ends_in_farewell(flow) else 0
     left_ns = max(0, moved.pauses_ns - parting_ns)
     return replace(moved, is_paced=moved.is_paced and not small, pauses_ns=left_ns)
-
-
-def _batches(bulk: pd.DataFrame) -> str:
-    """Return the number of runs of rounds between pauses, and the time from first to last; empty without pauses."""
-    if _follow_closely(bulk):
-        return ""
-    several = int((bulk["start_ns"] != bulk["end_ns"].shift()).sum())
-    return f"{several} bursts within {units.duration(_span_ns(bulk))}"
-
-
-def _span_ns(rounds: pd.DataFrame) -> int:
-    return int(rounds["end_ns"].max() - rounds["start_ns"].min())
-
-
-def _follow_closely(bulk: pd.DataFrame) -> bool:
-    """Return whether the pauses between some rounds last less in all than an answer that seems to come at once."""
-    return _span_ns(bulk) - _lasting_ns(bulk) < in_flight.AT_ONCE_NS
-
-
-def _lasting_ns(rounds: pd.DataFrame) -> int:
-    return int((rounds["end_ns"] - rounds["start_ns"]).sum())
-
-
-def _bulk(flow: Flow) -> pd.DataFrame | None:
-    """Return the rounds with an initial window or more in flight, if small exchanges took most of the active time.
-
-    None if these rounds did not carry nearly all data, or took half of the active time or more.
-    """
-    rtts, least = flow.rtts, initial_window_bytes(flow)
-    own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
-    if own["acked_bytes"].sum() < (1 - REST) * rtts["acked_bytes"].sum():
-        return None
-    brief = 0 < 2 * in_flight.within(flow, own).in_flight_ns < flow.summary["active_ns"]
-    return own if brief else None
 
 
 def shown(flow: Flow) -> Shown | None:
@@ -203,9 +158,21 @@ def shown(flow: Flow) -> Shown | None:
 def _said(flow: Flow) -> str:
     moved, by_path = speed(flow), _held_by_path(flow)
     if not moved:
-        bulk = _bulk(flow)
-        moved = f"{_moved(flow, bulk)}{pauses(flow) if bulk is None and not by_path else ''}."
+        bulk = nearly_all.rounds(flow)
+        rest = _little_else(flow, bulk) if bulk is not None else "" if by_path else pauses(flow)
+        moved = f"{_moved(flow, bulk)}{rest}."
     return f"{moved}{by_path or _held(flow) or _lossy(flow)}"
+
+
+def _little_else(flow: Flow, bulk: pd.DataFrame) -> str:
+    """Return a clause on the active time without some rounds, which carried nearly all.
+
+    Empty if nobody notices that time, or the rounds are those of several bursts, whose span has it.
+    """
+    rest_ns = int(flow.summary["active_ns"]) - _transfer(flow, bulk).in_flight_ns
+    if nearly_all.batches(bulk) or rest_ns < NOTICED_NS:
+        return ""
+    return f"; for another {units.duration(rest_ns)} it sent little"
 
 
 def _lossy(flow: Flow) -> str:
@@ -238,11 +205,11 @@ def _held(flow: Flow) -> str:
         ramp = rwnd.LIMIT.causes["ramp"]
         words = ramp.reason(flow, own)
         return f" {ramp.headline}{': ' if words else ''}{words}."
-    if (bulk := _bulk(flow)) is not None:
+    if (bulk := nearly_all.rounds(flow)) is not None:
         return _held_in(bulk)
     # The first round begins with the stream's first packet: a wait before the first data is no limit's.
-    later_ns = _lasting_ns(own[own["round"] > 0])
-    if 2 * later_ns <= flow.summary["active_ns"] - _lasting_ns(flow.rtts[flow.rtts["round"] == 0]):
+    later_ns = nearly_all.lasting_ns(own[own["round"] > 0])
+    if 2 * later_ns <= flow.summary["active_ns"] - nearly_all.lasting_ns(flow.rtts[flow.rtts["round"] == 0]):
         return ""
     share = units.share(flow.summary[f"{limit}_share"])
     lost_share = f": {of_flow(flow)}" if limit == "cwnd" and needed(flow) >= FEWEST else ""
@@ -377,16 +344,25 @@ def _asks_seldom(flow: Flow) -> bool:
     """
     if not flow.is_from_client or not flow.capture._contents.has_exchanges or not _is_brief(flow):
         return False
-    asked = _bulk(flow) is None and 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
+    asked = (
+        nearly_all.rounds(flow) is None
+        and 2 * flow.exchanges["request_bytes"].sum() > flow.summary["payload_bytes"]
+    )
     return bool(asked or 2 * bursts.pauses_ns(flow).sum() > flow.summary["active_ns"])
 
 
 def _is_one_burst(flow: Flow) -> bool:
-    """Return whether the program set the pace, and nearly all data went in one burst of less than a second."""
+    """Return whether the program set the pace, and nearly all data went in one burst of less than a second.
+
+    Small messages may come before and after, as in a session on a remote desktop.
+    """
     if not _is_paced(flow):
         return False
+    bulk = nearly_all.rounds(flow)
+    if bulk is not None and nearly_all.span_ns(bulk) < NOTICED_NS:
+        return True
     carried = bursts.sizes(flow)
-    if carried.empty or carried.max() < (1 - REST) * carried.sum():
+    if carried.empty or carried.max() < (1 - nearly_all.REST) * carried.sum():
         return False
     own = bursts.largest(flow)
     return bool(own["end_ns"].max() - own["start_ns"].min() < NOTICED_NS)
@@ -394,14 +370,14 @@ def _is_one_burst(flow: Flow) -> bool:
 
 def _is_few(flow: Flow) -> bool:
     """Return whether a flow carried less than an initial window, or seldom a burst of less than that."""
-    least = initial_window_bytes(flow)
+    least = nearly_all.initial_window_bytes(flow)
     few = flow.summary["payload_bytes"] < least
     return bool(few or (_is_seldom(flow) and (bursts.sizes(flow) < least).all()))
 
 
 def _is_seldom(flow: Flow) -> bool:
     """Return whether the data of a flow that its program limited were in flight for a tenth of its time or less."""
-    seldom = in_flight.whole(flow).in_flight_ns <= REST * flow.summary["active_ns"]
+    seldom = in_flight.whole(flow).in_flight_ns <= nearly_all.REST * flow.summary["active_ns"]
     return _is_brief(flow) or (seldom and _is_paced(flow))
 
 
@@ -476,8 +452,13 @@ def _short_advice(flow: Flow) -> tuple[str, str]:
         return "", f"Nothing to mend: most of the time went into round trips of {rtt}."
     if late := _answered_late(flow):
         return "", late
-    moved = in_flight.whole(flow)
-    if _bulk(flow) is None and moved.in_flight_ns >= NOTICED_NS:
+    moved, bulk = in_flight.whole(flow), nearly_all.rounds(flow)
+    if bulk is not None and moved.in_flight_ns >= NOTICED_NS:
+        return (
+            "",
+            f"Nothing to mend: nearly all data took {units.duration(_transfer(flow, bulk).in_flight_ns)}.",
+        )
+    if moved.in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
     if moved.spanned_ns >= NOTICED_NS:
         return "", "Nothing to mend: data were in flight for less than a second in all."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import initial_window_bytes
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.diagnosis.pauses import are_equal
 from bdpcap.explain.exchange_shares import shares
 from bdpcap.explain.notable import NOTICED_NS

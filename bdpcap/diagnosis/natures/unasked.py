@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import initial_window_bytes
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain.findings.requests import FEWEST
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
