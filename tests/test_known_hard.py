@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packets import Packet, pcap
-from scenario import HANDSHAKE, SERVER, scenario
+from packets import Address, Packet, pcap
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap.report import connections
 
 URGENT, URGENT_POINTER_AT = 32, 14 + 20 + 18
 FLAGS_AT = 14 + 20 + 13
@@ -190,6 +191,24 @@ def test_a_multipath_subflow_is_told():
     assert of(both).info.multipath == 1
     # A server that does not answer with it speaks plain TCP.
     assert of([both[0], *packets[1:]]).info.multipath == 0
+
+
+def test_a_refused_subflow_of_multipath_tcp_is_no_service_that_is_down():
+    """RFC 8684 section 3.2: a host resets a subflow of a connection that it does not know any more."""
+    subflow = bytes([30, 12, 0x10, 0]) + bytes(8)
+    packets = scenario(EXCHANGE)
+    refused = scenario(
+        "9 > S 0:0(0) win 64240 <mss 1460>\n+.02 < R. 0:0(0) ack 1 win 0", client=Address(CLIENT.host, 50_000)
+    )
+    plain, multipath = (
+        connections.sentences(of(whole))
+        for whole in (
+            [*packets, *refused],
+            [*(with_option(syn, subflow) for syn in packets[:2]), *packets[2:], *refused],
+        )
+    )
+    assert "Multipath TCP" not in plain[0]
+    assert "was refused. These hosts use Multipath TCP: it may be a further path" in multipath[0]
 
 
 def with_option(packet, option):

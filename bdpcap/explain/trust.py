@@ -144,7 +144,7 @@ def doubts(capture: Capture, *, windows: bool = True) -> list[str]:
             info.multipath,
             (
                 f"Multipath TCP: {units.number(info.multipath, 'stream')}. Windows are those of the whole connection, "
-                "shared by its subflows."
+                "shared by its subflows. While one pauses, another may carry the data."
             ),
         ),
         (matters and windows, unscaled),

@@ -179,6 +179,10 @@ _ONE_DEVICE: Final = (
     "All answers have one TTL ({}), whatever network was asked: one device on the way answers for these hosts, as a "
     "firewall or a proxy does."
 )
+_SUBFLOWS: Final = (
+    "These hosts use Multipath TCP: it may be a further path of a connection that closed, or whose data took another "
+    "path. Nothing to mend, unless the program failed."
+)
 _TAKEN: Final = "A NAT or proxy next to {} acknowledged the hello in its place: see there what became of it."
 _NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
@@ -305,11 +309,11 @@ def advice(line: Line, kind: str, around: Around) -> str:
         return searched
     if kind == "never answered":
         return _without_answer(line, around)
-    if kind == "refused":
-        return _refused(line, around)
+    if line.ends in around.multipath:
+        return _SUBFLOWS
     if kind == LATE:
         return _late(line, around.others)
-    return _opened(line, kind, around)
+    return _refused(line, around) if kind == "refused" else _opened(line, kind, around)
 
 
 def _searched(line: Line, kind: str, around: Around) -> str:

@@ -72,6 +72,8 @@ class Around:
 
     Only TLS hellos without an answer need them.
     """
+    multipath: set[tuple[str, str]]
+    """Pairs of a client and a server with connections of Multipath TCP."""
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
 
@@ -101,6 +103,7 @@ def around(capture: Capture) -> Around:
         },
         sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
         stand_ins=gateways.stand_ins(capture) if made[TLS_UNANSWERED] else frozenset(),
+        multipath=_multipath(capture),
         by_icmp={
             (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
             for one in capture._contents.refusals
@@ -112,6 +115,17 @@ def around(capture: Capture) -> Around:
         },
         probed=_probed(made["refused"]),
     )
+
+
+def _multipath(capture: Capture) -> set[tuple[str, str]]:
+    """Return the pairs of a client and a server with connections of Multipath TCP."""
+    if not capture.info.multipath:
+        return set()
+    streams = np.flatnonzero(capture._contents.streams.directions("multipath")["multipath"][::2])
+    ends = (capture._contents.streams.endpoints(2 * streams + end) for end in (0, 1))
+    return {
+        (client.rpartition(":")[0], server.rpartition(":")[0]) for client, server in zip(*ends, strict=True)
+    }
 
 
 def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:

@@ -18,7 +18,7 @@ __all__ = ["sentence"]
 def sentence(capture: Capture, shown: list[Group]) -> str:
     """Return what to do about the router that refused most packets of flows not `shown`; empty without one.
 
-    An entry has what routers refused of its own flow.
+    What routers refused of a flow with an entry stands there.
     """
     known = {(group.flow.sender, group.flow.receiver) for group in shown}
     hidden = [
