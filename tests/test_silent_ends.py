@@ -210,7 +210,7 @@ def test_a_connection_without_data_left_at_once_or_was_spare_and_not_needed(rest
     (line,) = failed(f"{HANDSHAKE.replace('0     >', '1 >', 1)}+{rest_s} > R. 1:1(0) ack 1 win 0", other)
     assert ("left as soon as it was answered" in line) != spare
     assert ("a spare connection" in line) == spare
-    assert ("needed no longer" in line) == bool(other)
+    assert ("no further one was needed" in line) == bool(other)
 
 
 @pytest.mark.parametrize(

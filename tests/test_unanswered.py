@@ -221,6 +221,10 @@ def test_answers_that_reached_the_client_had_no_bad_way_back():
     (line,) = failed(answered, "")
     assert "The answers reached the capture next to the client: " in line
     assert "way back" not in line
+    # Data pass in another connection, as where a browser opens spare ones.
+    (line,) = failed(answered, "+1 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500")
+    assert "The answers reached the capture next to the client, which had given up" in line
+    assert "perhaps no further one was needed" in line
 
 
 def test_the_largest_group_comes_first_and_the_rest_is_counted_in_connections():

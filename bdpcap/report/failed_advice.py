@@ -207,6 +207,9 @@ _LEFT_BY_CLIENT: Final = (
     "The answers reached the capture next to the client: "
     "see whether its firewall dropped them, or it had given up."
 )
+_GIVEN_UP_FIRST: Final = (
+    "The answers reached the capture next to the client, which had given up, or whose firewall dropped them."
+)
 _TURNED_AWAY: Final = (
     "The server opened it and reset it at once: "
     "see in its log whether a rule, a limit of connections, or a crash did that."
@@ -245,7 +248,7 @@ _ONLY_SYN: Final = (
 )
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 _NOT_NEEDED: Final = (
-    "Another connection of these hosts was alive, so this one may have been needed no longer."
+    "Another connection of these hosts was alive: perhaps no further one was needed."
 )
 _CONFIRMED_LATE: Final = (
     "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
@@ -508,7 +511,7 @@ def _opened(line: Line, kind: str, around: Around) -> str:
     elif kind in RACING and _is_raced(line, others):
         advice = _RACED
     elif kind == "never completed":
-        advice = _left_half_open(line)
+        advice = _left_half_open(line, others)
     elif kind == "withdrawn" and (brief or line.bare):
         advice = _MADE if line.bare else _WITHDREW
     return advice
@@ -525,11 +528,14 @@ def _given_up(line: Line) -> str:
     return _ONLY_OPENED if again and line.only_opened else _ADVICE["timeout"]
 
 
-def _left_half_open(line: Line) -> str:
+def _left_half_open(line: Line, others: Talks) -> str:
     """Return the advice on connections that the server answered, and the client did not confirm."""
     if line.bare and line.public:
         return _BARE_PROBE
-    return _LEFT_BY_CLIENT if line.at_client else _ADVICE["never completed"]
+    if not line.at_client:
+        return _ADVICE["never completed"]
+    spare = line.ends and others.alive(*line.ends, line.start_ns, line.end_ns)
+    return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}" if spare else _LEFT_BY_CLIENT
 
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:

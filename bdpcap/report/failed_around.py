@@ -33,7 +33,7 @@ _REFUSED: Final = {
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 RACING: Final = ("never completed", "withdrawn")
 """Kinds that a race of two IP versions leaves."""
-_TALKING: Final = ("never answered", "refused", "unused", LATE)
+_TALKING: Final = ("never answered", "never completed", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
 _BY_PORT: Final = (*RACING, "refused")
 """Kinds whose advice depends on other connections to their ports."""
