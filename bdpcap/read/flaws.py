@@ -193,12 +193,13 @@ def _between(seen: Seen, seams: Sequence[Seam]) -> str:
 
 
 def _copies(seen: Seen) -> str:
+    """Return how often packets were captured again. A copy of an acknowledgment alone may look like another one."""
     again = units.number(seen.captured_again, "packet")
     if seen.captured_again > _MOST_PLACES * (seen.info.segments - seen.info.copies):
         return f"A program sent the same packets again and again: {again} equal an earlier one."
     return (
-        "Captured several times (mirrored, on several interfaces, or before and after a router): "
-        f"{again} more than were sent."
+        "Captured several times (mirrored, on several interfaces or layers of a host, or before and after a router): "
+        f"at least {again} more than were sent."
     )
 
 
