@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.once import once
-from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice
+from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice, of_several
 from bdpcap.report.failed_around import around
 from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
 from bdpcap.report.failures import (
@@ -52,7 +52,8 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
     beside = around(capture)
     found, before = [], ""
     for kind in kinds:
-        for line, words in _joined((line, advice(line, kind, beside)) for line in lines(capture)[kind]):
+        for line, each in _joined((line, advice(line, kind, beside)) for line in lines(capture)[kind]):
+            words = of_several(line, each, beside)
             found.append(
                 (f"{line.sentence(kind)} {'As above.' if words == before else words}", line.connections)
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap._core import NULL
 from bdpcap.report import tls, unclosed
-from bdpcap.report.failed_around import RACING
+from bdpcap.report.failed_around import RACING, SEVERAL
 from bdpcap.report.failed_lines import NAMED, REPEATED_NS, WITHOUT_DATA
 from bdpcap.report.failures import (
     HTTP_UNANSWERED,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["AT_CLIENT", "BY_CHANCE", "OF_STRANGERS", "UNREACHABLE", "advice"]
+__all__ = ["AT_CLIENT", "BY_CHANCE", "OF_STRANGERS", "UNREACHABLE", "advice", "of_several"]
 
 _AT_ONCE: Final = (
     "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
@@ -90,6 +90,10 @@ _KEYED: Final = (
 _TRACE: Final = (
     "Their TTLs run from 1 to {}: a path trace by TCP, as tcptraceroute makes it, whose SYNs were to expire "
     "on the way. Nothing to mend."
+)
+_THESE_ALONE: Final = (
+    "Others answered this client, so its link works: these hosts are down, or something drops packets to them alone, as a "
+    "block of their addresses does."
 )
 _SCAN: Final = (
     "The client tried many ports of one host, as a port scan does: "
@@ -317,6 +321,13 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if kind == LATE:
         return _late(line, around.others)
     return _refused(line, around) if kind == "refused" else _opened(line, kind, around)
+
+
+def of_several(line: Line, words: str, around: Around) -> str:
+    """Return the advice on all SYNs of a line to several servers, given that on each: together they may show more."""
+    several = len(line.servers) >= SEVERAL and len(line.clients) == 1
+    alone = several and words == _ADVICE["never answered"] and around.others.answered(line.clients.one)
+    return _THESE_ALONE if alone else words
 
 
 def _searched(line: Line, kind: str, around: Around) -> str:

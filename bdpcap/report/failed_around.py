@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["RACING", "Around", "around"]
+__all__ = ["RACING", "SEVERAL", "Around", "around"]
 
 _REFUSED: Final = {
     "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
@@ -37,7 +37,7 @@ _TALKING: Final = ("never answered", "never completed", "refused", "unused", LAT
 """Kinds whose advice depends on other connections of their hosts."""
 _BY_PORT: Final = (*RACING, "refused")
 """Kinds whose advice depends on other connections to their ports."""
-_SEVERAL: Final = 3
+SEVERAL: Final = 3
 """Fewest servers that do not all lack IPv6, or are down, by chance; a choice."""
 
 
@@ -136,7 +136,7 @@ def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
     for line in own:
         servers[line.clients.one].update(line.servers.first)
         ports[line.clients.one].update(line.ports.first)
-    return {client: ports[client] for client in ports if len(servers[client]) >= _SEVERAL}
+    return {client: ports[client] for client in ports if len(servers[client]) >= SEVERAL}
 
 
 def _probed(refused: list[Line]) -> set[str]:

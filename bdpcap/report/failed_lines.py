@@ -90,15 +90,18 @@ _OF_EACH: Final = (
 
 @once
 def lines(capture: Capture) -> dict[str, list[Line]]:
-    """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs.
+    """Return the lines of each kind, most connections first: one for each pair of hosts, and two for all other pairs.
 
+    Those that came to a host next to the capture are apart from those that it or others sent.
     The pairs of a client that tried many servers without data are one for each such kind, too. SYNs that a router near
     the capture lets expire have lines for themselves, and path traces come last.
     """
     places, sweeping = _places(capture)
     found: defaultdict[tuple[str, int], Line] = defaultdict(Line)
     for block in blocks(capture, KINDS) if places else ():
-        place = [places.get(key, MOST) for key in _of_lines(_keys(block), sweeping).tolist()]
+        keys = _of_lines(_keys(block), sweeping).tolist()
+        rest = (MOST + block["at_server"]).tolist()
+        place = [places.get(key, other) for key, other in zip(keys, rest, strict=True)]
         for key, rows in block.groupby(["kind", np.array(place)]):
             found[cast("tuple[str, int]", key)].add(rows)
     made = {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in KINDS}
