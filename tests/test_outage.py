@@ -337,6 +337,21 @@ def test_what_is_lost_before_a_capture_is_no_receiver_that_is_gone():
     assert flow.remedy.where == "the path from 198.51.100.2 to the capture"
 
 
+@pytest.mark.parametrize(("times", "said"), [(1, ""), (3, "That happened 2 more times.")])
+def test_outages_of_a_flow_are_counted(times, said):
+    lines = []
+    for number in range(times):
+        first, end = 1 + 100 * number, 101 + 100 * number
+        waits = (5, 0.3, 0.6, 1.2, *((2.4, 4.8) if number == 0 else ()))
+        again = "".join(f"+{gap} > P. {first}:{end}(100) ack 1 win 502\n" for gap in waits)
+        lines.append(f"{again}+.020 < . 1:1(0) ack {end} win 500")
+    flow = opened("\n".join(lines)).flow(0)
+    sentence = screen.sentences(flow)[-1]
+    assert sentence.startswith("Nothing was acknowledged for 9.32 s")
+    assert ("That happened" in sentence) == bool(said)
+    assert said in sentence
+
+
 def test_a_sender_that_ignores_acknowledgments_had_no_outage():
     # The tap is beside the client, which sends its request again in spite of the answer next to it.
     flow = opened("""

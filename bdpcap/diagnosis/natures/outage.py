@@ -154,6 +154,16 @@ def _rest(flow: Flow) -> str:
     return "" if limit == "cwnd" else f" Otherwise, the main limit was: {STATE_NAMES[limit]}."
 
 
+def _other_times(flow: Flow) -> str:
+    """Return a sentence on the other outages of a flow; empty without any."""
+    rtts = flow.rtts
+    out = (rtts["limit"] == "cwnd") & (rtts["detail"] == "outage")
+    own = rtts[out].groupby((~out).cumsum()[out])
+    lasted_ns = own["end_ns"].max() - own["start_ns"].min()
+    others = int((lasted_ns >= FIRST_TIMEOUT_NS).sum()) - 1
+    return f" That happened {units.number(others, 'more time')}." if others > 0 else ""
+
+
 def _outage(flow: Flow) -> str:
     summary = flow.summary
     if pd.isna(summary["longest_stall_ns"]):
@@ -168,7 +178,10 @@ def _outage(flow: Flow) -> str:
     since_ns = quiet.since_ns - flow.capture._contents.begin_ns(quiet.since_ns)
     since = units.duration(since_ns) if since_ns else "the start"
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
-    nothing = f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}.{_last_sign(flow, quiet)}"
+    nothing = (
+        f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}."
+        f"{_last_sign(flow, quiet)}{_other_times(flow)}"
+    )
     if again := _confirmed_in_vain(flow):
         only = f"of {host(flow.sender)}, only the SYN had arrived"
         return (
