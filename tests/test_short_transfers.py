@@ -110,6 +110,25 @@ def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
     assert flow.remedy.words.startswith("Nothing to mend")
 
 
+@pytest.mark.parametrize(
+    ("segments", "another"),
+    [
+        ((10, 20, 40, 80), False),
+        ((10, 15, 22, 33, 20), False),
+        # The path lets through forty segments in each round trip, from the first one on.
+        ((32, 40, 40, 40, 20), True),
+        ((12, 13, 14, 15, 16), True),
+    ],
+)
+def test_flights_that_do_not_grow_are_no_slow_start(segments, another):
+    rounds = {"round": range(len(segments)), "acked_bytes": [1460 * number for number in segments]}
+    rtts = pd.DataFrame(rounds)
+    flows = pd.DataFrame({"stream": [0], "mss_bytes": [1460]})
+    rtts["in_flight_max_bytes"] = rtts["acked_bytes"]
+    flow = SimpleNamespace(rtts=rtts, stream=0, capture=SimpleNamespace(flows=flows))
+    assert slow_start._is_another_growth(flow) == another
+
+
 def test_pauses_around_one_burst_are_no_part_of_a_short_transfer():
     small = "+.1 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 8000\n"
     burst, end = writes(20, 0.4, 1, 101), 101 + 20 * 1460
@@ -256,6 +275,7 @@ def test_time_of_programs_or_of_a_full_window_is_no_slow_start(
     # 236 kB need five round trips from ten segments; the handshake and a request take two.
     monkeypatch.setattr(slow_start, "ends_by_itself", lambda _flow: True)
     monkeypatch.setattr(slow_start, "_largest_message_bytes", lambda _flow: 236_000)
+    monkeypatch.setattr(slow_start, "_is_another_growth", lambda _flow: False)
     summary = {
         "rtt_min_ns": 400_000_000,
         "mss_bytes": 1448,
@@ -267,6 +287,7 @@ def test_time_of_programs_or_of_a_full_window_is_no_slow_start(
         "rwnd_share": 0.0,
         "sndbuf_share": 0.0,
         f"{window}_share": full_share,
+        "retransmits": 0,
     }
     flow = SimpleNamespace(summary=summary, _counts={"handshake": 3})
     assert slow_start._is_slow_start(flow) == slow

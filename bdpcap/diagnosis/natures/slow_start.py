@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.natures.short import ends_by_itself, pauses, shown
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain import in_flight
 from bdpcap.explain.capacity import doublings
 from bdpcap.words import units
@@ -19,6 +20,13 @@ __all__ = ["NATURE"]
 
 SETUP_ROUNDS: Final = 2
 """Round trips beyond slow start's own that a transfer may take: TLS, or the request (RFC 8446 section 2)."""
+FLIGHTS: Final = 2
+"""Flights that a round may have: seen away from the sender, it begins and ends within one."""
+LEAST_GROWTH: Final = 1.3
+"""Growth from one flight to the next below which it is no slow start; a choice.
+
+With an acknowledgment for two segments each, a flight is 1.5 times the one before (RFC 5681 section 3.1).
+"""
 FEWEST_DOUBLINGS: Final = 3
 """Fewest rounds of slow start that show it: from 70 segments on."""
 
@@ -42,6 +50,9 @@ def _is_slow_start(flow: Flow) -> bool:
         or summary["in_flight_max_bytes"] >= largest_bytes
     ):
         return False
+    # Packets that were sent again disturb the growth.
+    if not summary["retransmits"] and _is_another_growth(flow):
+        return False
     least = doublings(int(summary["payload_bytes"]), mss_bytes)
     # A connection that began before the capture may have left slow start long ago: its data take fewer round trips.
     if not flow._counts["handshake"] and in_flight.whole(flow).in_flight_ns < least * rtt_ns:
@@ -49,6 +60,23 @@ def _is_slow_start(flow: Flow) -> bool:
     # A server that thinks first takes no round trip of the transfer.
     programs = 0 if summary["limit"] == "app" else summary["app_share"]
     return bool(summary["active_ns"] * (1 - programs) <= (least + SETUP_ROUNDS) * rtt_ns)
+
+
+def _is_another_growth(flow: Flow) -> bool:
+    """Return whether flights begin above those of slow start from an initial window, or grow less from one to the next.
+
+    Small messages before it open the window by their bytes (RFC 5681 section 3.1). The last flight may be a rest.
+    """
+    rtts, least = flow.rtts, initial_window_bytes(flow)
+    large = rtts[rtts["in_flight_max_bytes"].fillna(0) > least]
+    if large.empty:
+        return False
+    opened = least + int(rtts.loc[rtts["round"] < large["round"].iloc[0], "acked_bytes"].sum())
+    if large["in_flight_max_bytes"].iloc[0] > FLIGHTS * opened:
+        return True
+    carried = rtts["acked_bytes"][rtts["acked_bytes"] >= least]
+    growth = (carried / carried.shift()).iloc[1:-1]
+    return bool(growth.median() < LEAST_GROWTH)
 
 
 def _largest_message_bytes(flow: Flow) -> int:
