@@ -100,3 +100,21 @@ def test_the_wait_for_an_answer_outweighs_an_upload_within_a_second(wait, late):
     assert flow.summary["limit"] == "rwnd"
     assert (f"answered after {wait + 0.02:.3g} s" in flow.remedy.words) == late
     assert ("the first byte of an answer" in " ".join(screen.sentences(flow)).lower()) == late
+
+
+@pytest.mark.parametrize(
+    ("begun", "judged"), [("", False), (HANDSHAKE, True)], ids=["before", "in the capture"]
+)
+def test_a_moment_of_older_connections_shows_no_pace(begun, judged):
+    """Twenty connections within 50 ms: of those begun before, nobody knows how long their exchanges take."""
+    packets = []
+    for number in range(20):
+        text = f"""{begun}
+        {"+.001" if begun else "0"} > P. 1:65(64) ack 1 win 502
+        +.001 < . 1:1(0) ack 65 win 512
+        """
+        packets += scenario(text, client=Address("192.0.2.1", 40_000 + number))
+    made = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    said = headline.no_bulk(made)
+    assert ("too short to judge them" in said) != judged
+    assert ("each took less than a second" in said) == judged

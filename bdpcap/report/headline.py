@@ -219,9 +219,14 @@ def no_bulk(capture: Capture) -> str:
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
-    lives = capture._contents.streams.lifecycles(capture.info.last_ns)
-    if not any(np.isin(life["handshake"], ("complete", "not captured")).any() for life, _ in lives):
+    lives = [life["handshake"] for life, _ in capture._contents.streams.lifecycles(capture.info.last_ns)]
+    if not any(np.isin(life, ("complete", "not captured")).any() for life in lives):
         return f"No bulk transfer here: {carried}, all of it in SYNs that opened no connection."
+    lasted_ns = (capture.info.last_ns or 0) - (capture.info.first_ns or 0)
+    begun = sum(int((life == "not captured").sum()) for life in lives)
+    if lasted_ns < NOTICED_NS and 2 * begun > sum(map(len, lives)):
+        lasted = units.duration(lasted_ns)
+        return f"No bulk transfer here: {carried}. {lasted} of connections begun before are too short to judge them."
     leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
     flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.
