@@ -296,3 +296,26 @@ def test_peers_of_windows_updates_that_are_gone_are_nothing_to_mend(port, server
     (line,) = connections.sentences(capture)
     assert ("where Windows offers updates to its peers" in line) == peers
     assert connections.in_vain(capture) != peers
+
+
+def test_scans_that_came_to_a_host_are_apart_from_its_own_calls():
+    """Six servers of its own, and six strangers: each kind has more pairs than lines."""
+    packets, own, tries = (
+        [],
+        "192.0.2.1",
+        "{} > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240\n+2 > S 0:0(0) win 64240",
+    )
+    for number in range(1, 7):
+        calls = {"client": Address(own, 50_000 + number), "server": Address(f"203.0.113.{number}", 443)}
+        scans = {"client": Address(f"8.8.{number}.8", 40_000), "server": Address(own, 20 + number)}
+        packets += scenario(tries.format(number), **calls) + scenario(tries.format(number), **scans)
+    packets += scenario(f"{HANDSHAKE}+.001 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 500")
+    said = connections.sentences(
+        bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda one: one.time_ns))))
+    )
+    (calls,) = (one for one in said if f"from {own} " in one)
+    (scans,) = (one for one in said if f"of {own} " in one)
+    assert calls.startswith(f"6 connections from {own} to port 443 of 6 hosts were never answered")
+    assert "Others answered this client, so its link works. These hosts are down" in calls
+    assert scans.startswith("6 connections from 6 hosts")
+    assert "Strangers of the Internet look for open ports so" in scans

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.reached import acknowledged_bytes, lacks
 from bdpcap.words import rates, units
 
@@ -52,7 +52,7 @@ class Transfer:
 
         Bursts that hold no more than an initial window stand for the time: that of each depends on the path alone.
         Without bursts, the whole time follows that of the data, or stands for it where they fit in an initial window.
-        Less than a tenth of a second needs no digits.
+        Less than a second of these needs no digits: a delayed acknowledgment may be a part of it.
         """
         size = units.data_size(self.moved_bytes)
         whole = size if total_bytes is None else units.data_size(total_bytes)
@@ -62,8 +62,9 @@ class Transfer:
         if bursts and not self.is_paced:
             return f"{size}{of} in {bursts}"
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
-        if not self.is_paced and self.spanned_ns < AT_ONCE_NS:
-            return f"{size}{of} within {units.duration(AT_ONCE_NS)}"
+        for least_ns in (AT_ONCE_NS, NOTICED_NS):
+            if not self.is_paced and self.spanned_ns < least_ns:
+                return f"{size}{of} within {units.duration(least_ns)}"
         if has_pauses and not self.is_paced:
             return f"{size}{of} within {units.duration(self.spanned_ns)}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)

@@ -92,8 +92,8 @@ _TRACE: Final = (
     "on the way. Nothing to mend."
 )
 _THESE_ALONE: Final = (
-    "Others answered this client, so its link works: these hosts are down, or something drops packets to them alone, as a "
-    "block of their addresses does."
+    "Others answered this client, so its link works. These hosts are down, or something drops packets to them alone, "
+    "such as a block of addresses."
 )
 _SCAN: Final = (
     "The client tried many ports of one host, as a port scan does: "
@@ -251,9 +251,7 @@ _ONLY_SYN: Final = (
     "packets after it, as a firewall near the server may."
 )
 _SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
-_NOT_NEEDED: Final = (
-    "Another connection of these hosts was alive: perhaps no further one was needed."
-)
+_NOT_NEEDED: Final = "Another connection of these hosts was alive: perhaps no further one was needed."
 _CONFIRMED_LATE: Final = (
     "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
 )

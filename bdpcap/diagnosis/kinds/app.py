@@ -194,7 +194,7 @@ def _trips(flow: Flow, own: pd.DataFrame) -> str:
         number = units.number(len(flights), "flight")
         return f"{number}, {most} at most, took a round trip ({units.duration(rtt_ns)}) each"
     number = units.number(len(flow.exchanges), "exchange")
-    return f"{number}, one after the other, took at least a round trip ({units.duration(trip_ns(flow))}) each"
+    return f"{number}, one after the other, took about a round trip ({units.duration(trip_ns(flow))}) or more each"
 
 
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:

@@ -32,6 +32,8 @@ MOST: Final = 2 / 3
 """Share of the time from which on one side alone is named."""
 SECOND: Final = 1 / 4
 """Share of the time from which on a second side is named, too; a choice."""
+FEW_PAUSES: Final = 4
+"""Most exchanges whose pauses have no usual length; a choice."""
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -220,7 +222,7 @@ def _until_ns(each: pd.DataFrame) -> pd.Series[float]:
 def _pauses(shares: Shares) -> str:
     """Return a sentence on the client's pauses where they are usually longer than an answer, or longer in all."""
     pause_ns = shares.medians_ns["client"]
-    if pause_ns > shares.typical.answered_ns:
+    if pause_ns > shares.typical.answered_ns and shares.count > FEW_PAUSES:
         return f" Pauses of the client took {units.duration(pause_ns)} in the median."
     if _most(shares) == "client":
         in_all_ns = shares.parts["client"] * shares.lasting_ns

@@ -40,6 +40,8 @@ _TRIPS: Final = 8
 
 _ANSWERING: Final = ("response time", "proxy", "events")
 """Details of a program that owed an answer, or had news later."""
+_ALONE: Final = ("idle", "small writes")
+"""Details of a program that waited for nobody."""
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
 
@@ -195,7 +197,9 @@ def _held_by_path(flow: Flow) -> str:
 def _held(flow: Flow) -> str:
     """Return a sentence on the limit of a short transfer; empty for the program, and if unknown."""
     limit = str(flow.summary["limit"])
-    if limit in ("app", "unknown") or _only_needless(flow):
+    # Within a second, nothing shows whether a window without losses was TCP's or the path's.
+    unsure = limit == "cwnd" and not needed(flow) and flow.summary["active_ns"] < NOTICED_NS
+    if limit in ("app", "unknown") or unsure or _only_needless(flow):
         return ""
     # Every send buffer holds a segment (SOCK_MIN_SNDBUF of Linux), so less in flight is all that there was.
     if limit == "sndbuf" and flow.summary["in_flight_max_bytes"] < flow.summary["mss_bytes"]:
@@ -358,7 +362,8 @@ def _is_one_burst(flow: Flow) -> bool:
     """
     if not _is_paced(flow):
         return False
-    bulk = nearly_all.rounds(flow)
+    alone = app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) in _ALONE
+    bulk = nearly_all.rounds(flow) if alone else None
     if bulk is not None and nearly_all.span_ns(bulk) < NOTICED_NS:
         return True
     carried = bursts.sizes(flow)
