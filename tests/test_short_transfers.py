@@ -129,6 +129,17 @@ def test_flights_that_do_not_grow_are_no_slow_start(segments, another):
     assert slow_start._is_another_growth(flow) == another
 
 
+@pytest.mark.parametrize(("gap_s", "is_short"), [(0.01, True), (0.1, False)])
+def test_data_within_a_second_need_no_other_capture(gap_s, is_short):
+    # The capture lacks all acknowledgments, so nothing shows the limit of twenty segments.
+    lines = ["0 < P. 1:1001(1000) ack 1 win 502"]
+    lines += [f"+{gap_s} < P. {1 + 1000 * n}:{1001 + 1000 * n}(1000) ack 1 win 502" for n in range(1, 20)]
+    flow = analysed("\n".join(lines)).flow(0)
+    assert flow.summary["limit"] == "unknown"
+    assert (natures.nature(flow) is short.NATURE) == is_short
+    assert flow.remedy.words.startswith("Nothing to mend") == is_short
+
+
 def test_pauses_around_one_burst_are_no_part_of_a_short_transfer():
     small = "+.1 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 8000\n"
     burst, end = writes(20, 0.4, 1, 101), 101 + 20 * 1460

@@ -8,7 +8,6 @@ from bdpcap.explain import gateways, remedies
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
-from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -116,16 +115,16 @@ def _proxy(flow: Flow) -> Finding | None:
     found = gateways.gateway(flow)
     if found is None:
         return None
-    path = "Internet path" if is_public(found.address) else "path to it"
     took = units.duration(found.rtt_ns)
     said = (
-        f"The packets of {found.address} passed no router (TTL {found.ttl}), and data took {took} to it and back"
+        f"Packets of {found.address} passed no router (TTL {found.ttl}), and data were acknowledged after {took}"
         if found.opened_ns is None
-        else f"Data took {took} to {found.address} and back, and the handshake {units.duration(found.opened_ns)}"
+        else f"Data to {found.address} were acknowledged after {took}, and the handshake took "
+        f"{units.duration(found.opened_ns)}"
     )
     return Finding(
         code=Code.PROXY,
-        sentence=f"{said}: not the {path}.",
+        sentence=f"{said}: a NAT or proxy answers in its place.",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy=gateways.REMEDY,
