@@ -258,11 +258,10 @@ def _is_short(flow: Flow) -> bool:
     first |= summary["limit"] == "link" and summary["link_share"] < 1 / 2
     # The wait for the answer took longer than any limit of the data before it.
     first |= _waited_ns(flow) >= NOTICED_NS
-    # Repairs within a second held the program up for less, and copies that had no need held nothing.
     # Whatever the capture lacks of a second, nobody noticed it.
-    first |= (
-        summary["limit"] == "unknown" and not summary["retransmits"] and summary["active_ns"] < NOTICED_NS
-    )
+    undecided = summary["limit"] == "unknown" and not summary["retransmits"]
+    first |= undecided and summary["active_ns"] < NOTICED_NS
+    # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
 
 
