@@ -319,3 +319,21 @@ def test_scans_that_came_to_a_host_are_apart_from_its_own_calls():
     assert "Others answered this client, so its link works. These hosts are down" in calls
     assert scans.startswith("6 connections from 6 hosts")
     assert "Strangers of the Internet look for open ports so" in scans
+
+
+@pytest.mark.parametrize(
+    ("after_s", "port", "fell_back"), [(0.25, 80, True), (3, 80, False), (0.25, 81, False)]
+)
+def test_a_program_that_goes_on_over_ipv4_waited_for_nothing(after_s, port, fell_back):
+    """RFC 8305 section 5: a client begins over the other version 250 ms after the first SYN."""
+    over_6 = {"client": Address("2001:db8::1", 40_000), "server": Address("2001:db8:2::9", 80)}
+    packets = scenario("10 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240\n+2 > S 0:0(0) win 64240", **over_6)
+    # The data of another connection show next to whom the capture was taken.
+    talk = "+.001 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 500"
+    packets += scenario(HANDSHAKE + talk, client=over_6["client"], server=Address("2001:db8:3::9", 90))
+    other = f"{10 + after_s} {HANDSHAKE.strip().removeprefix('0')}\n{talk}"
+    packets += scenario(other, server=Address(SERVER.host, port))
+    (line,) = connections.sentences(
+        bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda one: one.time_ns))))
+    )
+    assert ("A connection to this port over IPv4 followed at once" in line) == fell_back

@@ -143,6 +143,10 @@ _FELL_BACK: Final = (
     "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
     "The service may listen on that version alone."
 )
+# A program that tries both versions keeps the first one that opens (RFC 8305).
+_OVER_IPV4: Final = (
+    "A connection to this port over IPv4 followed at once: if to that service, nobody waited long."
+)
 _DROPPED: Final = (
     "These SYNs entered the router that captured them and never left it: "
     "it dropped them, as its filter may do."
@@ -313,7 +317,7 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if searched := _searched(line, kind, around):
         return searched
     if kind == "never answered":
-        return _without_answer(line, around)
+        return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}"
     if line.ends in around.multipath:
         return _SUBFLOWS
     if kind == LATE:
@@ -382,6 +386,14 @@ def _without_answer(line: Line, around: Around) -> str:
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
     return _silent_host(line, around.others)
+
+
+def _over_ipv4(line: Line, others: Talks) -> str:
+    """Return a sentence on a connection over IPv4 that followed SYNs over IPv6 at once; empty without one."""
+    if not (line.at_client and line.is_one_service and line.clients.one.startswith("[")):
+        return ""
+    followed = others.followed(line.clients.one, line.ports.one, line.start_ns, line.start_ns)
+    return f" {_OVER_IPV4}" if followed >= line.connections else ""
 
 
 def _of_client(line: Line, around: Around) -> str:

@@ -35,7 +35,7 @@ RACING: Final = ("never completed", "withdrawn")
 """Kinds that a race of two IP versions leaves."""
 _TALKING: Final = ("never answered", "never completed", "refused", "unused", LATE)
 """Kinds whose advice depends on other connections of their hosts."""
-_BY_PORT: Final = (*RACING, "refused")
+_BY_PORT: Final = (*RACING, "refused", "never answered")
 """Kinds whose advice depends on other connections to their ports."""
 SEVERAL: Final = 3
 """Fewest servers that do not all lack IPv6, or are down, by chance; a choice."""
