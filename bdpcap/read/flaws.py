@@ -386,7 +386,7 @@ DECLARED: Final = (
         lambda seen: seen.stopped_ns,
         lambda seen: (
             f"No frame was captured for {units.duration(seen.stopped_ns)} of {units.duration(seen.span_ns)}, and data "
-            "are missing: the capture may have been stopped, or joined from several. Filter for one part."
+            "are missing. If hosts sent meanwhile, the capture was stopped, or joined from several: filter for one part."
         ),
         "Rounds across the gap that miss most of their data are not judged.",
         grave=lambda seen: seen.is_much(seen.info.missed_bytes),
