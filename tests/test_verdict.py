@@ -236,6 +236,7 @@ def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
         ("app", "round trips"),
         ("app", "relayed"),
         ("app", "proxy"),
+        ("app", "tunnel"),
         ("app", "timer"),
         ("rwnd", "passed on"),
         ("link", "varying"),

@@ -40,6 +40,7 @@ _GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow star
 _ASKED: Final = {
     ALL["app"].causes["response time"]: "what the server did between a request and its answer",
     ALL["app"].causes["proxy"]: "which servers it asked, and how long each took",
+    ALL["app"].causes["tunnel"]: "which server it waited for",
     ALL["app"].causes["idle"]: "whether the program waited for input, a timer, or a peer",
     ALL["app"].causes["timer"]: "whether it is to write more often",
     ALL["app"].causes["small writes"]: "whether the program waited for input, a timer, or a peer",

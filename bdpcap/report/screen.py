@@ -38,7 +38,7 @@ ANSWERS: Final = 0.01
 """Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
 PACED: Final = tuple(
     ALL["app"].causes[name]
-    for name in ("idle", "small writes", "timer", "peer's time", "peer's data", "round trips")
+    for name in ("idle", "small writes", "timer", "peer's time", "peer's data", "round trips", "tunnel")
 )
 """Causes at which TCP and a link's rate held nothing back."""
 WITHOUT_WINDOW: Final = ("link", "app")

@@ -247,11 +247,14 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
 
 
 def _by_itself(flow: Flow, own: pd.DataFrame, detail: str) -> str:
-    """Return the detail of a program with little to send: a timer, another habit, or the wait for its peer."""
+    """Return the detail of a program with little to send: a timer, another habit, a tunnel, or the wait for its peer."""
     found, paused = _waiting(flow, own, detail), pauses.of(flow.rtts)
     # Data of the peer may have come by its timer, and repairs of lost flights by that of TCP.
     alone = found in ("small writes", "idle") and 2 * paused.after_peer <= paused.count
-    return "timer" if alone and pauses.period_ns(flow.rtts) and not may_be_losses(flow) else found
+    if alone and pauses.period_ns(flow.rtts) and not may_be_losses(flow):
+        return "timer"
+    tunnels = found in ("small writes", "idle") and not flow.is_from_client
+    return "tunnel" if tunnels and flow.capture._contents.streams.asks_proxy(flow.stream) else found
 
 
 def _slow(flow: Flow, own: pd.DataFrame) -> str:
@@ -330,6 +333,13 @@ LIMIT: Final = Limit(
             "See in the proxy's log which servers it asked, and how long each took.",
             paced("as fast as these servers answer"),
             _waited,
+        ),
+        "tunnel": Cause(
+            "The proxy had nothing to pass on",
+            _pauses,
+            places.sender,
+            "It waited for the server behind it, or for the path there. See in its log which server that was.",
+            paced("as fast as that server and the path to it"),
         ),
         "events": Cause(
             "The server's program waited, not for the network",
