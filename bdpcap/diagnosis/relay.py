@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.findings import Finding
 
-__all__ = ["BEHIND", "onward", "place", "relayed"]
+__all__ = ["BEHIND", "onward", "passes_on", "place", "relayed"]
 
 BEHIND: Final = "wait behind a NAT or proxy"
 """Title of a flow that waited for the program or the path that a NAT or proxy hides."""
@@ -30,10 +30,13 @@ def relayed(flow: Flow) -> Finding | None:
 
     The wait may be for the path behind it, which the capture does not show.
     """
-    if flow.summary["limit"] != "app":
-        return None
+    return found(flow).of(Code.PROXY) if flow.summary["limit"] == "app" and passes_on(flow) else None
+
+
+def passes_on(flow: Flow) -> bool:
+    """Return whether a NAT or proxy sends in a far host's place."""
     passing = gateway(flow)
-    return found(flow).of(Code.PROXY) if passing and passing.address == host(flow.sender) else None
+    return passing is not None and passing.address == host(flow.sender)
 
 
 def place(flow: Flow) -> str:

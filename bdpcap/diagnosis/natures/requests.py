@@ -189,8 +189,7 @@ def _sum(flow: Flow, shares: Shares) -> str:
     beside = f", {who[second]} {units.share(next_part)}" if next_part >= SECOND else ""
     # What a server sends unasked may be no answer.
     slow = "" if side == "server" or shares.news else _slow_answer(flow)
-    times = "once" if shares.news == 1 else f"{units.count(shares.news)} times"
-    news = f" The server also sent unasked, {times}." if side != "network" and shares.news else ""
+    news = " The server also sent unasked." if side != "network" and shares.news else ""
     return f" {who[side][0].upper()}{who[side][1:]} took {units.share(part)} of their time{wait}{beside}.{news}{slow}"
 
 

@@ -110,6 +110,7 @@ def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
     if bulk is None:
         return _all(flow)
     moved = in_flight.within(flow, bulk)
+    moved = replace(moved, is_paced=moved.is_paced and not relay.passes_on(flow))
     return replace(moved, in_flight_ns=nearly_all.span_ns(bulk)) if nearly_all.follow_closely(bulk) else moved
 
 
@@ -149,7 +150,9 @@ def _all(flow: Flow) -> in_flight.Transfer:
     small = len(carried) > 1 and bool((carried <= nearly_all.initial_window_bytes(flow)).all())
     parting_ns = int(bursts.pauses_ns(flow).iloc[-1]) if bursts.ends_in_farewell(flow) else 0
     left_ns = max(0, moved.pauses_ns - parting_ns)
-    return replace(moved, is_paced=moved.is_paced and not small, pauses_ns=left_ns)
+    # The rate of a NAT next to the capture is not the path's.
+    is_paced = moved.is_paced and not small and not relay.passes_on(flow)
+    return replace(moved, is_paced=is_paced, pauses_ns=left_ns)
 
 
 def shown(flow: Flow) -> Shown | None:

@@ -117,10 +117,9 @@ def _proxy(flow: Flow) -> Finding | None:
         return None
     took = units.duration(found.rtt_ns)
     said = (
-        f"Packets of {found.address} passed no router (TTL {found.ttl}), and data were acknowledged after {took}"
+        f"Packets of {found.address} passed no router (TTL {found.ttl}), and its acknowledgments took {took}"
         if found.opened_ns is None
-        else f"Data to {found.address} were acknowledged after {took}, and the handshake took "
-        f"{units.duration(found.opened_ns)}"
+        else f"Acknowledgments of {found.address} took {took}, and the handshake {units.duration(found.opened_ns)}"
     )
     return Finding(
         code=Code.PROXY,
