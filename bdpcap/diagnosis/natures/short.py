@@ -262,8 +262,8 @@ def _is_short(flow: Flow) -> bool:
     # The wait for the answer took longer than any limit of the data before it.
     first |= _waited_ns(flow) >= NOTICED_NS
     # Whatever the capture lacks of a second, nobody noticed it.
-    undecided = summary["limit"] == "unknown" and not summary["retransmits"]
-    first |= undecided and summary["active_ns"] < NOTICED_NS
+    brief = summary["active_ns"] < NOTICED_NS
+    first |= brief and _is_undecided_by(flow, "silent", "missed") and not summary["retransmits"]
     # Repairs within a second held the program up for less, and copies that had no need held nothing.
     return bool(first or _only_needless(flow) or _is_lifted(flow) or _is_unmeasured(flow))
 
@@ -299,9 +299,16 @@ def _is_unmeasured(flow: Flow) -> bool:
     """
     if flow.summary["limit"] != "unknown":
         return False
+    names = ("unmeasured", "silent") if flow._counts["data_alone"] else ("unmeasured",)
+    return _is_undecided_by(flow, *names)
+
+
+def _is_undecided_by(flow: Flow, *names: str) -> bool:
+    """Return whether a flow is undecided, for most of these rounds by some rules."""
+    if flow.summary["limit"] != "unknown":
+        return False
     rules = flow.rtts.loc[flow.rtts["limit"] == "unknown", "rule"]
-    unmeasured = ("unmeasured", "silent") if flow._counts["data_alone"] else ("unmeasured",)
-    return bool(2 * rules.isin(unmeasured).sum() > len(rules))
+    return bool(2 * rules.isin(names).sum() > len(rules))
 
 
 def _only_needless(flow: Flow) -> bool:
