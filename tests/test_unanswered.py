@@ -299,7 +299,7 @@ def test_peers_of_windows_updates_that_are_gone_are_nothing_to_mend(port, server
 
 
 def test_scans_that_came_to_a_host_are_apart_from_its_own_calls():
-    """Six servers of its own, and six strangers: each kind has more pairs than lines."""
+    """Six calls and six scans: each has more pairs of hosts than lines."""
     packets, own, tries = (
         [],
         "192.0.2.1",

@@ -62,11 +62,9 @@ class Transfer:
         if bursts and not self.is_paced:
             return f"{size}{of} in {bursts}"
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
-        for least_ns in (AT_ONCE_NS, NOTICED_NS):
-            if not self.is_paced and self.spanned_ns < least_ns:
-                return f"{size}{of} within {units.duration(least_ns)}"
-        if has_pauses and not self.is_paced:
-            return f"{size}{of} within {units.duration(self.spanned_ns)}"
+        coarse_ns = [ns for ns in (AT_ONCE_NS, NOTICED_NS) if self.spanned_ns < ns]
+        if not self.is_paced and (coarse_ns or has_pauses):
+            return f"{size}{of} within {units.duration([*coarse_ns, self.spanned_ns][0])}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
         rate = gate.reached_bps(reached) if self.is_paced else None
         at = (

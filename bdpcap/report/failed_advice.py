@@ -555,15 +555,18 @@ def _left_half_open(line: Line, others: Talks) -> str:
         return _BARE_PROBE
     if not line.at_client:
         return _ADVICE["never completed"]
-    spare = line.ends and others.alive(*line.ends, line.start_ns, line.end_ns)
-    return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}" if spare else _LEFT_BY_CLIENT
+    return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}" if _is_spare(line, others) else _LEFT_BY_CLIENT
 
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:
     """Return the advice on connections that an end reset before any data."""
     at_once = _TURNED_AWAY if line.by_server else _PROBED if line.by_client else _AT_ONCE
-    spare = line.ends and others.alive(*line.ends, line.start_ns, line.end_ns)
-    return f"{at_once if brief else _SPARE}{f' {_NOT_NEEDED}' if spare else ''}"
+    return f"{at_once if brief else _SPARE}{f' {_NOT_NEEDED}' if _is_spare(line, others) else ''}"
+
+
+def _is_spare(line: Line, others: Talks) -> bool:
+    """Return whether another connection of the two hosts carried payload at that time."""
+    return line.ends is not None and others.alive(*line.ends, line.start_ns, line.end_ns)
 
 
 def _is_raced(line: Line, others: Talks) -> bool:

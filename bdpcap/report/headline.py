@@ -219,14 +219,11 @@ def no_bulk(capture: Capture) -> str:
     if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
         return ""
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
-    lives = [life["handshake"] for life, _ in capture._contents.streams.lifecycles(capture.info.last_ns)]
-    if not any(np.isin(life, ("complete", "not captured")).any() for life in lives):
+    lives = capture._contents.streams.lifecycles(capture.info.last_ns)
+    if not any(np.isin(life["handshake"], ("complete", "not captured")).any() for life, _ in lives):
         return f"No bulk transfer here: {carried}, all of it in SYNs that opened no connection."
-    lasted_ns = (capture.info.last_ns or 0) - (capture.info.first_ns or 0)
-    begun = sum(int((life == "not captured").sum()) for life in lives)
-    if lasted_ns < NOTICED_NS and 2 * begun > sum(map(len, lives)):
-        lasted = units.duration(lasted_ns)
-        return f"No bulk transfer here: {carried}. {lasted} of connections begun before are too short to judge them."
+    if moment := _moment(capture):
+        return f"No bulk transfer here: {carried}. {moment}"
     leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
     flows = flows if leftover.all() else flows[~leftover]
     # The sum of absurd times exceeds 64 bits.
@@ -252,6 +249,20 @@ def no_bulk(capture: Capture) -> str:
     # Congestion control waits for acknowledgments, too.
     late = "" if limit == "cwnd" else _late(flows)
     return f"No bulk transfer here: {carried}, and {lasted}{waited}{late}.{said}"
+
+
+def _moment(capture: Capture) -> str:
+    """Return a sentence on a capture of less than a second, most of whose connections had begun before; else empty."""
+    lasted_ns = (capture.info.last_ns or 0) - (capture.info.first_ns or 0)
+    if lasted_ns >= NOTICED_NS:
+        return ""
+    begun = [
+        life["handshake"] == "not captured"
+        for life, _ in capture._contents.streams.lifecycles(capture.info.last_ns)
+    ]
+    lasted = units.duration(lasted_ns)
+    few = 2 * np.concatenate(begun).sum() <= sum(map(len, begun))
+    return "" if few else f"{lasted} of connections begun before are too short to judge them."
 
 
 def _is_leftover(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
