@@ -3,7 +3,7 @@
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Recording, Times, recordings};
-use crate::decode::{self, Packet, Path, Quoted, Undecoded};
+use crate::decode::{self, ETHERNET, Packet, Path, Quoted, Undecoded};
 use crate::filter::Program;
 use crate::source::{Source, Stop, in_order};
 use crate::track::{At, UnpaddedHosts};
@@ -12,9 +12,6 @@ use std::mem;
 
 /// For each link type a filter program, or libpcap's message why there is none.
 pub type Filters = HashMap<u32, Result<Program, String>>;
-
-/// LINKTYPE_ETHERNET.
-const ETHERNET: u32 = 1;
 
 /// Counts of frames and packets.
 #[derive(Debug, Default)]

@@ -6,6 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::cursor::{u16_at, u32_at, u128_at};
 use super::segment::{Endpoint, Layer};
 
+/// Usual initial times to live and hop limits. A packet with another one was forwarded.
+pub const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
+
 /// An IP header in the frame, without options or extensions. Its fields are read only if it is the innermost one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header<'a> {

@@ -12,9 +12,12 @@ const WIFI: Next<'_> = Next::Wifi {
     swapped: false,
 };
 
+/// LINKTYPE_ETHERNET.
+pub const ETHERNET: u32 = 1;
+
 /// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent one is the first.
 const LINKS: &[(u32, &str, Next<'_>)] = &[
-    (1, "Ethernet", Next::Ethernet),
+    (ETHERNET, "Ethernet", Next::Ethernet),
     (113, "Linux cooked v1", Next::Cooked),
     (276, "Linux cooked v2", Next::Cooked2),
     (0, "BSD loopback", Next::Null),

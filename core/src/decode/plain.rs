@@ -5,13 +5,13 @@
 use super::cursor::{Cursor, u16_at};
 use super::ip_header::Header;
 use super::ipv4;
+use super::link::ETHERNET;
 use super::tcp::{self, Tcp};
 use super::undecoded::Undecoded;
 
 /// Decodes a frame of Ethernet, IPv4 and TCP; `None` if the walk over all headers has to decode the frame.
 #[inline]
 pub(super) fn frame(link_type: u32, data: &[u8], wire_len: u32) -> Option<Tcp<'_>> {
-    const ETHERNET: u32 = 1;
     const IPV4: u16 = 0x0800;
     const WITHOUT_OPTIONS: u8 = 0x45;
     const TCP: u8 = 6;

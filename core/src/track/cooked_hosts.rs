@@ -1,6 +1,7 @@
 //! # Cooked hosts
 //! Which addresses are those of the host that captured, by the packet types of Linux's cooked captures.
 
+use crate::decode::INITIAL_TTLS;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,13 +16,11 @@ pub struct CookedHosts {
 impl CookedHosts {
     /// Maximum number of addresses counted; a flood brings more.
     const MAX_ADDRESSES: usize = 1 << 16;
-    /// Usual initial times to live. A packet with another one was forwarded.
-    const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
 
     /// Counts a packet from `source` with this time to live, which the capturing host `sent` or received.
     #[cold]
     pub fn take(&mut self, source: IpAddr, ttl: u8, sent: bool) {
-        let made = sent && Self::INITIAL_TTLS.contains(&ttl);
+        let made = sent && INITIAL_TTLS.contains(&ttl);
         if self.counts.len() < Self::MAX_ADDRESSES || self.counts.contains_key(&source) {
             self.counts.entry(source).or_default()[usize::from(!made)] += 1;
         }

@@ -1,6 +1,7 @@
 //! # Unpadded hosts
 //! Which addresses are those of the host that captured, by Ethernet frames that no adapter has padded yet.
 
+use crate::decode::INITIAL_TTLS;
 use std::net::IpAddr;
 
 /// A packet without payload in a frame that Ethernet pads.
@@ -22,8 +23,6 @@ impl UnpaddedHosts {
     const LEAST_FRAME_BYTES: u32 = 60;
     /// Maximum number of frames kept. The place of capture does not change, so the first ones suffice.
     const MAX_FRAMES: usize = 512;
-    /// Usual initial times to live. A router lowers them, and removes the padding.
-    const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
 
     /// Returns whether [`Self::take`] has use for a frame of so many bytes.
     #[must_use]
@@ -38,14 +37,15 @@ impl UnpaddedHosts {
         self.0.push(Small {
             source,
             padded: wire_bytes == Self::LEAST_FRAME_BYTES,
-            fresh: Self::INITIAL_TTLS.contains(&ttl),
+            fresh: INITIAL_TTLS.contains(&ttl),
         });
     }
 
     /// Returns the addresses all of whose frames are unpadded, in ascending order. There are none where nobody's are
     /// padded, as between virtual machines.
     ///
-    /// An adapter pads a frame when it sends it, and a capture on its host comes before.
+    /// An adapter pads a frame when it sends it, and a capture on its host comes before. A router lowers the time to live,
+    /// and removes the padding.
     #[must_use]
     pub fn own(&self) -> Vec<IpAddr> {
         if !self.0.iter().any(|small| small.padded) {
