@@ -497,18 +497,22 @@ def gaps(first: int, end: int, ranges: Iterable[tuple[int, int]]) -> list[tuple[
 def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     """Was a segment that fills a hole sent before those that the tap saw first?"""
     newest = flow.frontier
-    if newest and newest.identification and segment.identification:
-        ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
-        if 1 <= abs(ahead) <= 1000:
-            return ahead < 0  # hosts count it up
-    if newest and newest.timestamps and segment.timestamps:
+    clocks = bool(newest and newest.timestamps and segment.timestamps)
+    if clocks:
         later = (segment.timestamps[0] - newest.timestamps[0]) % 2**32
         if later:
             return later >= 2**31  # clocks go up, RFC 7323 section 5.2
     above = [part for part in flow.sent if part.first >= end]
     # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
     patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
-    return bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
+    soon = bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
+    if clocks and soon:
+        return True
+    if newest and newest.identification and segment.identification:
+        ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
+        if 1 <= abs(ahead) <= 1000:
+            return ahead < 0  # hosts count it up
+    return soon
 
 
 def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:

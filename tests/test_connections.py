@@ -402,6 +402,19 @@ def test_without_identification_the_timestamp_clock_tells(clock, kind):
     assert seen.sent(client)[-1].kind == kind
 
 
+@pytest.mark.parametrize("clock", [100, 101])
+def test_a_device_that_numbers_overtaken_packets_anew_makes_no_loss(clock):
+    """The data of one tick, or of an earlier one, left before any report of a loss came back, 20 ms later."""
+    text = f"""
+        0      > S  0:0(0)       win 64240 <mss 1460,wscale 7,TS val 50 ecr 0>
+        +.020  < S. 0:0(0) ack 1 win 65535 <mss 1460,wscale 2,TS val 9 ecr 50>
+        +0     > . 1:1001(1000)    ack 1 win 502 id 501 <TS val 100 ecr 9>
+        +.0001 > . 2001:3001(1000) ack 1 win 502 id 502 <TS val 101 ecr 9>
+        +.0001 > . 1001:2001(1000) ack 1 win 502 id 503 <TS val {clock} ecr 9>
+    """
+    assert kinds(observe(scenario(text)).sent(CLIENT))[1:] == ["data", "data", "reordered"]
+
+
 def test_without_a_handshake_the_measured_round_trip_shows_reordering():
     # At the receiver, 40 ms from the sender: no retransmission fills a hole after 5 ms.
     client, server = Address("2001:db8::1", 40000), Address("2001:db8::2", 80)

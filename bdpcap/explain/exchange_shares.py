@@ -288,10 +288,10 @@ def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:
 
 
 def unasked_ns(flow: Flow, rounds: pd.DataFrame) -> int:
-    """Return the time of some rounds, at least one, outside the exchanges of a flow's stream: nobody waited there."""
+    """Return the time of some rounds, at least one, in which no request of a flow's stream waited for its answer."""
     each = flow.exchanges
     lasting_ns = int((rounds["end_ns"] - rounds["start_ns"]).sum())
-    return lasting_ns - int(_overlap(rounds, each["request_start_ns"], each["response_end_ns"]).sum())
+    return lasting_ns - int(_overlap(rounds, each["request_end_ns"], each["response_end_ns"]).sum())
 
 
 def served_ns(flow: Flow, rounds: pd.DataFrame) -> int:

@@ -83,8 +83,9 @@ def _shut(own: pd.DataFrame) -> str:
     return f"shut, or smaller than a segment, for {units.duration(shut_ns(own))} in all"
 
 
-def _ramp(_: Flow, own: pd.DataFrame) -> str:
-    least, largest = own["window_min_bytes"].dropna(), own["window_max_bytes"].max()
+def _ramp(flow: Flow, own: pd.DataFrame) -> str:
+    """Return from where to where the window grew, from its first round as the limit on, whatever limits later."""
+    least, largest = own["window_min_bytes"].dropna(), flow.rtts.loc[own.index[0] :, "window_max_bytes"].max()
     if least.empty or least.iloc[0] >= largest:
         return ""
     return f"it grew from {units.exact_bytes(least.iloc[0])} to {units.exact_bytes(largest)}"

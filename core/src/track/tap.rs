@@ -495,11 +495,23 @@ impl Tap {
 
     /// Was a segment that fills a hole sent before the segments above the hole?
     ///
-    /// The IP identification decides where the sender increments it, else the TSval, else the time. A retransmission
-    /// carries a later TSval (RFC 7323 section 3).
+    /// A retransmission carries a later TSval (RFC 7323 section 3). Within one tick of that clock, no report of a loss
+    /// reached the sender so soon. Without TSvals the IP identification decides where the sender increments it, else the
+    /// time. Devices on the path may renumber packets that they put out of order.
     fn was_reordered(&self, observed: &ObservedSegment<'_>) -> bool {
         let (identification, tsval) = self.newest_ids.unwrap_or_default();
         let segment: &Segment = observed.segment;
+        let clocks = tsval.zip(observed.tsval);
+        if let Some((newest, this)) = clocks
+            && newest != this
+        {
+            return newest.wrapping_sub(this) < 1 << 31;
+        }
+        let soon = (self.records.time_above_ns(observed.sequence))
+            .is_some_and(|above_ns| observed.at.time_ns - above_ns < self.reorder_timeout_ns);
+        if clocks.is_some() && soon {
+            return true;
+        }
         if let (Some(newest), Some(this)) = (identification, segment.identification)
             && newest != 0
             && this != 0
@@ -512,13 +524,7 @@ impl Tap {
                 return false;
             }
         }
-        if let (Some(newest), Some(this)) = (tsval, observed.tsval)
-            && newest != this
-        {
-            return newest.wrapping_sub(this) < 1 << 31;
-        }
-        (self.records.time_above_ns(observed.sequence))
-            .is_some_and(|above_ns| observed.at.time_ns - above_ns < self.reorder_timeout_ns)
+        soon
     }
 
     /// Processes an acknowledgment with its SACK blocks, relative and without D-SACK (RFC 2883 section 4).
