@@ -235,14 +235,16 @@ class Stream:
 
 
 def answered(syns: list[Segment], answer: Segment) -> Segment | None:
-    """Of SYNs sent several times the one that the answer's timestamp names, if it does (RFC 6298 section 3)."""
-    if len(syns) > 1:
-        syns = [
-            syn
-            for syn in syns
-            if answer.timestamps and (syn.timestamps or (None,))[0] == answer.timestamps[1]
-        ]
-    return syns[0] if len(syns) == 1 else None
+    """Of SYNs sent several times the last, if the answer's timestamp names it alone (RFC 6298 section 3).
+
+    That of an earlier one is no sign: Linux repeats it in its answers to later ones.
+    """
+    if len(syns) == 1:
+        return syns[0]
+    named = [
+        syn for syn in syns if answer.timestamps and (syn.timestamps or (None,))[0] == answer.timestamps[1]
+    ]
+    return syns[-1] if named == [syns[-1]] else None
 
 
 def track(packets: Iterable[Packet]) -> list[Row]:
@@ -506,7 +508,7 @@ def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
     patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
     soon = bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
-    if clocks and soon:
+    if clocks and soon and stream.initial_rtt_ns is not None:
         return True
     if newest and newest.identification and segment.identification:
         ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15

@@ -408,6 +408,7 @@ def test_a_device_that_numbers_overtaken_packets_anew_makes_no_loss(clock):
     text = f"""
         0      > S  0:0(0)       win 64240 <mss 1460,wscale 7,TS val 50 ecr 0>
         +.020  < S. 0:0(0) ack 1 win 65535 <mss 1460,wscale 2,TS val 9 ecr 50>
+        +0     > . 1:1(0)          ack 1 win 502 id 500 <TS val 70 ecr 9>
         +0     > . 1:1001(1000)    ack 1 win 502 id 501 <TS val 100 ecr 9>
         +.0001 > . 2001:3001(1000) ack 1 win 502 id 502 <TS val 101 ecr 9>
         +.0001 > . 1001:2001(1000) ack 1 win 502 id 503 <TS val {clock} ecr 9>

@@ -42,5 +42,8 @@ def test_a_device_that_acknowledges_data_lets_syns_pass(opened, acknowledged, se
     packets.sort(key=lambda packet: packet.time_ns)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, f"{server}:443")
     found = [one.sentence for one in flow.findings if one.code is Code.PROXY]
-    said = "Acknowledgments of 8.8.8.8 took 300 us, and the handshake 30 ms: a NAT or proxy answers in its place."
+    said = (
+        "The quickest acknowledgment took 300 us, and the handshake of 8.8.8.8 30 ms: "
+        "a NAT or proxy answers in its place."
+    )
     assert found == ([said] if told else [])

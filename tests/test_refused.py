@@ -89,15 +89,23 @@ def test_a_refusal_before_the_other_ip_version_is_a_fallback(server, port, start
 
 
 @pytest.mark.parametrize(
-    ("servers", "answered", "told"), [(3, False, True), (2, False, False), (3, True, False)]
+    ("servers", "network", "answered", "told"),
+    [
+        (3, "db8", False, True),
+        (2, "db8", False, False),
+        (2, "db{}", False, True),  # two networks
+        (3, "db8", True, False),
+    ],
 )
-def test_a_network_without_a_way_over_ipv6_is_told_so(servers, answered, told):
+def test_a_network_without_a_way_over_ipv6_is_told_so(servers, network, answered, told):
     """Programs try both IP versions. Where no server of several answers over IPv6, the servers are not down."""
     client = Address("2001:db8::1", 50_000)
     packets = scenario(HANDSHAKE, server=Address("203.0.113.7", 443))
     for number in range(servers):
         packets += scenario(
-            f"{number} {TRY}\n+1 {TRY}", client=client, server=Address(f"2001:db8:{number}::2", 443)
+            f"{number} {TRY}\n+1 {TRY}",
+            client=client,
+            server=Address(f"2001:{network.format(number)}:{number}::2", 443),
         )
     if answered:
         packets += scenario(HANDSHAKE, client=client, server=Address("2001:db8:9::2", 443))
@@ -111,6 +119,9 @@ def test_a_network_without_a_way_over_ipv6_is_told_so(servers, answered, told):
     ("server", "port", "start_s", "raced"),
     [
         ("2001:db8::2", 80, 0.7, True),
+        # It began later, and soon after the last answer, at 2.02 s.
+        ("2001:db8::2", 80, 1.3, True),
+        ("2001:db8::2", 80, 3.3, False),
         ("2001:db8::2", 81, 0.7, False),
         # It was open by then.
         ("2001:db8::2", 80, 0.3, False),
@@ -127,6 +138,26 @@ def test_the_slower_of_two_ip_versions_is_dropped(server, port, start_s, raced):
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("other IP version" in line) == raced
     assert ("The answers reached the capture" in line) != raced
+
+
+@pytest.mark.parametrize(("reset_s", "refused"), [(0.02, True), (3.9, True), (4.1, False)])
+def test_a_reset_after_the_last_timer_of_the_syns_answers_none(reset_s, refused):
+    """SYNs at 0, 1 and 3 s; the timer of the third would have run out at 7 s (RFC 6298 section 5.5)."""
+    dialogue = f"0 {TRY}\n+1 {TRY}\n+2 {TRY}\n+{reset_s} < R. 0:0(0) ack 1 win 0"
+    (line,) = connections.sentences(analyzed(dialogue))
+    assert ("was refused." in line) == refused
+    assert ("was never answered (3 SYNs, and a reset 7.1 s after the first)." in line) != refused
+    assert ("all timers of the SYNs had run out" in line) != refused
+
+
+def test_a_stopped_service_of_others_is_not_the_readers_to_start():
+    client, server = Address("192.168.1.9", 40_000), Address("8.8.8.8", 443)
+    packets = scenario(HANDSHAKE, client=client, server=server)
+    refused = f"5 {TRY}\n+.02 < R. 0:0(0) ack 1 win 0 ttl 50"
+    packets += scenario(refused, client=Address(client.host, 40_001), server=server)
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert "a limit, a balancer or a device on the way refused these." in line
+    assert "start it" not in line
 
 
 def test_a_port_that_accepts_later_had_not_started():

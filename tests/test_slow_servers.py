@@ -85,7 +85,8 @@ def test_answers_that_usually_begin_soon_explain_no_long_wait(longest_s, soon):
     each = pd.DataFrame({"request_end_ns": 0, "response_start_ns": begun_ns})
     each = each.assign(server_ns=each["response_start_ns"] + 2 * SECOND_NS, client_ns=0)
     flow = SimpleNamespace(_requests=each, is_from_client=True, summary={"vantage": "sender"})
-    shares = SimpleNamespace(typical=SimpleNamespace(server_ns=2 * SECOND_NS))
+    typical = SimpleNamespace(server_ns=2 * SECOND_NS, began_ns=begun_ns[0])
+    shares = SimpleNamespace(typical=typical)
     assert requests._answers_soon(flow, shares) == soon
 
 

@@ -695,14 +695,15 @@ def placed(to_server_s, to_client_s, number, acknowledged_s=None):
     return connection(client, server, number, to_server_s, to_client_s, acknowledged_s)
 
 
-def connection(client, server, number, to_server_s, to_client_s, acknowledged_s=None):
+def connection(client, server, number, to_server_s, to_client_s, acknowledged_s=None, ttls=(64, 64)):
     """A connection that begins after a number of seconds, with round trips to its server and to its client."""
+    own, its = (f"ttl {ttl}" for ttl in ttls)
     text = f"""
-    {number} > S 0:0(0) win 64240 <mss 1460>
-    +{to_server_s} < S. 0:0(0) ack 1 win 65535 <mss 1460>
-    +{to_client_s} > . 1:1(0) ack 1 win 502
-    +.001 > P. 1:101(100) ack 1 win 502
-    +{acknowledged_s or to_server_s} < . 1:1(0) ack 101 win 500
+    {number} > S 0:0(0) win 64240 {own} <mss 1460>
+    +{to_server_s} < S. 0:0(0) ack 1 win 65535 {its} <mss 1460>
+    +{to_client_s} > . 1:1(0) ack 1 win 502 {own}
+    +.001 > P. 1:101(100) ack 1 win 502 {own}
+    +{acknowledged_s or to_server_s} < . 1:1(0) ack 101 win 500 {its}
     """
     return scenario(text, client=client, server=server)
 
@@ -878,6 +879,19 @@ def test_the_connections_of_one_host_are_captured_at_one_place(ends, said, tmp_p
         for packet in connection(Address(client, 40_000 + number), Address(server, 80), number, *how)
     ]
     assert trust.line(analyse(packets, tmp_path)).endswith(f"; captured {said}")
+
+
+def test_a_hop_limit_that_a_router_set_hides_no_host(tmp_path):
+    """A telephone that shares its access may set one less (RFC 4861 section 4.2)."""
+    packets = [
+        packet
+        for number, (client, server, ttl) in enumerate([(IPV6, IPV6_PEER, 254), (OWN, "198.51.100.1", 128)])
+        for packet in connection(
+            Address(client, 40_000), Address(server, 80), number, *NEAR_CLIENT, ttls=(ttl, 50)
+        )
+    ]
+    said = trust.line(analyse(packets, tmp_path))
+    assert said.endswith("; captured next to 2001:db8::1 and 192.0.2.1.")
 
 
 def test_connections_between_machines_of_one_host_are_captured_on_it(tmp_path):

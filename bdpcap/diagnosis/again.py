@@ -59,7 +59,7 @@ def said(flow: Flow) -> str:
     if not again.arrived and (refused := _refused(flow)):
         return f"{share}. {path_mtu.asked(refused)}."
     overtaken = ": others overtook them" if again.overtaken else ""
-    arrived = f", though the first copies had arrived{overtaken}" if again.arrived else ""
+    arrived = f", though most first copies had arrived{overtaken}" if again.arrived else ""
     return f"{share}{arrived}."
 
 

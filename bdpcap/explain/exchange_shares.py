@@ -39,7 +39,7 @@ _OUTER: Final = 3
 """One of so many parts of the exchanges, the quickest and the slowest, has no share in the parts of a typical time."""
 
 _FEW: Final = 10
-"""Exchanges below which the parts of a typical time are the medians of all; a choice: three would be the middle third."""
+"""Exchanges below which a typical time has the parts of the one in the middle; a choice: three would be its third."""
 
 _AT_ONCE: Final = 0.1
 """Share of a client's usual pause within which an answer comes at once; by chance, one in ten does."""
@@ -62,14 +62,16 @@ class Held:
 class Typical:
     """Time from a request to the end of its answer: the median of the exchanges, of an even number the lower one.
 
-    Its parts are in proportion to those of the middle third of the exchanges, by that time. The client's pauses are no
-    part of it.
+    Its parts are in proportion to those of the middle third of the exchanges, by that time; of few exchanges, they are
+    those of that one. The client's pauses are no part of it.
     """
 
     server_ns: int
     network_ns: int
     held_ns: int
     """Time for which Nagle's algorithm held an exchange; a part of the network's."""
+    began_ns: int
+    """Time from the end of the request to the first byte of its answer: the median, of few exchanges that of this one."""
 
     @property
     def answered_ns(self) -> int:
@@ -198,14 +200,16 @@ def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
     held = table["request_held_ns"] + table["response_held_ns"]
     parts = table[["server_ns", "network_ns"]].assign(held_ns=held)
-    # Of few exchanges, an unusual one changes the mean of the middle third.
-    few = len(middle) > 1 and len(table) < _FEW
-    usual = parts.quantile(interpolation="lower") if few else parts.loc[middle.index].mean()
-    server_ns, network_ns, held_ns = usual
-    # The whole is the median, a time that one exchange took; a single exchange would have parts by chance.
-    whole_ns = answered_ns.iloc[(len(answered_ns) - 1) // 2]
+    # The whole is the median, a time that one exchange took. Its own parts are by chance where there are many; of few, an
+    # unusual one would change the mean of the middle third.
+    median = answered_ns.index[(len(answered_ns) - 1) // 2]
+    few, began_ns = len(table) < _FEW, table["response_start_ns"] - table["request_end_ns"]
+    server_ns, network_ns, held_ns = parts.loc[median] if few else parts.loc[middle.index].mean()
+    whole_ns = answered_ns[median]
     scale = whole_ns / max(1.0, server_ns + network_ns)
-    return Typical(*(round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns)))
+    usual_ns = began_ns[median] if few else began_ns.median()
+    server_ns, network_ns, held_ns = (round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns))
+    return Typical(server_ns, network_ns, held_ns, round(usual_ns))
 
 
 def _news(exchanges: pd.DataFrame) -> int:

@@ -157,7 +157,12 @@ def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:
         (nearest, _), *_ = hosts.most_common(1)
         distance = _distance(capture, nearest, ends[near])
         others = _of_other_family(capture, nearest, ends[near & sure], streams)
-        names = [nearest, *(name for name in others if _distance(capture, name, ends[near]) == distance)]
+        apart = {name: _distance(capture, name, ends[near]) for name in others}
+        # The hop limit of IPv6 may hide that the host is as near as its address of IPv4 shows.
+        if distance in (_NEAR, _NEXT_TO) and set(apart.values()) <= {_NEAR, _NEXT_TO}:
+            distance = _NEXT_TO if _NEXT_TO in (distance, *apart.values()) else distance
+            apart = dict.fromkeys(apart, distance)
+        names = [nearest, *(name for name in others if apart[name] == distance)]
         count = sum(hosts[name] for name in names)
         if 2 * count <= np.count_nonzero(shown):
             continue

@@ -100,8 +100,8 @@ _SCAN: Final = (
     "nothing to mend, unless nobody wanted the scan."
 )
 _UPDATES: Final = (
-    "Port 7680 is where Windows offers updates to its peers (Delivery Optimization). Peers are often gone: nothing to "
-    "mend."
+    "Port 7680 is where Windows offers updates to its peers (Delivery Optimization). Peers are often gone, or drop it: "
+    "nothing to mend."
 )
 _FINGERPRINTED: Final = (
     "The client sent SYNs that no TCP makes, as a scanner does to know a host's system: nothing to mend, if the scan was "
@@ -142,6 +142,10 @@ _RACED: Final = (
 _FELL_BACK: Final = (
     "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
     "The service may listen on that version alone."
+)
+_LEFT_FOR_OTHER: Final = (
+    "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
+    "Programs that try both keep one (RFC 8305)."
 )
 # A program that tries both versions keeps the first one that opens (RFC 8305).
 _OVER_IPV4: Final = (
@@ -207,6 +211,13 @@ _STOPPED: Final = (
     "Such connections had been accepted before, the last one {} after the capture began: the service stopped. "
     "See why in its log, and start it."
 )
+_STOPPED_THERE: Final = (
+    "Such connections had been accepted before, the last one {} after the capture began: the service stopped, or a "
+    "limit, a balancer or a device on the way refused these."
+)
+_GAVE_UP: Final = (
+    "The reset came when all timers of the SYNs had run out, as of a NAT or proxy that gave up a silent host."
+)
 _RESTARTED: Final = (
     "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "
     "or its queue of new connections was full. Windows refuses then."
@@ -266,8 +277,8 @@ _ANSWERED_LATE: Final = (
     "The answers came late: the server, the way there, or a proxy or NAT before it was slow."
 )
 _SILENT: Final = (
-    "The SYNs reached the capture next to the server, and it did not answer. "
-    "Nothing listened there yet, or its queue of new connections was full (its backlog)."
+    "The SYNs reached the capture next to the server, and it did not answer. A filter there dropped them, or the "
+    "server was busy: not up yet, or its queue of new connections was full (its backlog)."
 )
 _ANSWERS_LOST: Final = (
     "The server answered again before the client's confirmation came: a packet was lost, or the way takes longer than "
@@ -317,7 +328,8 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if searched := _searched(line, kind, around):
         return searched
     if kind == "never answered":
-        return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}"
+        given_up = f" {_GAVE_UP}" if line.reset_late else ""
+        return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}{given_up}"
     if line.ends in around.multipath:
         return _SUBFLOWS
     if kind == LATE:
@@ -452,8 +464,12 @@ def _refused(line: Line, around: Around) -> str:
     probe |= alone and line.servers.one in around.probed
     if probe:
         return _PROBE
-    of_others = is_public(line.servers.one.strip("[]")) and not line.at_server
-    return _NO_SERVICE if of_others else _ADVICE["refused"]
+    return _NO_SERVICE if _of_others(line) else _ADVICE["refused"]
+
+
+def _of_others(line: Line) -> bool:
+    """Return whether the first server is of the Internet, and not next to the capture: its service is no reader's."""
+    return is_public(line.servers.one.strip("[]")) and not line.at_server
 
 
 def _stopped(line: Line, around: Around) -> str:
@@ -462,7 +478,8 @@ def _stopped(line: Line, around: Around) -> str:
     if (before_ns == NULL).any():
         return ""
     if (after_ns == NULL).all():
-        return _STOPPED.format(units.duration(before_ns.max() - around.first_ns))
+        stopped = _STOPPED_THERE if _of_others(line) else _STOPPED
+        return stopped.format(units.duration(before_ns.max() - around.first_ns))
     return "" if (after_ns == NULL).any() else _RESTARTED
 
 
@@ -555,6 +572,8 @@ def _left_half_open(line: Line, others: Talks) -> str:
         return _BARE_PROBE
     if not line.at_client:
         return _ADVICE["never completed"]
+    if _fell_back(line, others):
+        return _LEFT_FOR_OTHER
     return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}" if _is_spare(line, others) else _LEFT_BY_CLIENT
 
 

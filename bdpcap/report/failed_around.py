@@ -136,7 +136,12 @@ def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
     for line in own:
         servers[line.clients.one].update(line.servers.first)
         ports[line.clients.one].update(line.ports.first)
-    return {client: ports[client] for client in ports if len(servers[client]) >= SEVERAL}
+    return {client: ports[client] for client in ports if _are_several(servers[client])}
+
+
+def _are_several(servers: set[str]) -> bool:
+    """Return whether servers over IPv6 are several, or of two networks, which differ in their first 32 bits."""
+    return len(servers) >= SEVERAL or len({tuple(server.split(":")[:2]) for server in servers}) > 1
 
 
 def _probed(refused: list[Line]) -> set[str]:

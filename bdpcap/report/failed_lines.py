@@ -82,8 +82,8 @@ that choose TTLs by chance begin far above 1.
 
 
 _OF_EACH: Final = (
-    *("at_client", "at_server", "by_client", "by_server", "reset", "only_opened", "confirmed_in_vain"),
-    *("with_data", "bare", "reached", "answered_again", "retried"),
+    *("at_client", "at_server", "by_client", "by_server", "reset", "reset_late", "only_opened"),
+    *("confirmed_in_vain", "with_data", "bare", "reached", "answered_again", "retried"),
 )
 """Columns of `bdpcap.report.failures.blocks`, and fields of a line, that hold if they hold for each connection."""
 
@@ -236,6 +236,8 @@ class Line:
     """Number of connections in which neither end got what the other sent again and again."""
     had_closed: int = 0
     """Number of connections in which the end that answered no FIN had sent the first one."""
+    reset_late: bool = True
+    """Whether a reset came to each client after the timers of all its SYNs had run out."""
     only_opened: bool = True
     """Whether no data passed in any connection after its handshake."""
     confirmed_in_vain: bool = True
@@ -468,6 +470,9 @@ class Line:
             return f"up to {most} in {units.duration(self.longest_ns)} each"
         tries = units.number(self.syns, "SYN")
         lasted_ns = self.end_ns - self.start_ns
+        if self.reset_late:
+            resets = "a reset" if self.connections == 1 else "resets up to"
+            return f"{tries}, and {resets} {units.duration(self.longest_ns)} after the first"
         return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
 
     def _opening(self) -> str:

@@ -174,6 +174,7 @@ def _table(
         "alert": life["tls_alert"][rows],
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",
+        "reset_late": _reset_late(life, both)[rows],
         "deaf": _is_deaf(life, both)[rows],
         "had_closed": ((life["closed_by"] != NULL) & (life["closed_by"] != life["unanswered_fins_by"]))[rows],
         "only_opened": only_opened,
@@ -245,6 +246,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     withdrawn = incomplete & (ended == "rst") & by_client
     # A lone SYN-ACK was answered, and the capture lacks the answer.
     repeated = life["syn_acks"] >= REPEATED
+    no_answer = (handshake == "never answered") & ~waiting | _reset_late(life, both)
     kind = np.full(len(handshake), None, dtype=object)
     # A later kind outranks an earlier one.
     for name, holds in (
@@ -267,10 +269,10 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
             | reset & cut & gave_up
             | never_arrived,
         ),
-        ("refused", handshake == "refused"),
+        ("refused", (handshake == "refused") & ~_reset_late(life, both)),
         ("never completed", incomplete & repeated),
         ("withdrawn", withdrawn),
-        ("never answered", (handshake == "never answered") & ~waiting),
+        ("never answered", no_answer),
         ("challenged", (handshake == "challenged") & ~waiting),
         (TLS_FAILED, life["tls_alert"] != NULL),
     ):
@@ -369,6 +371,19 @@ def _least_rtt_ns(known_ns: NDArray[np.int64], otherwise_ns: NDArray[np.int64]) 
     """Return the least round trip of each connection's two directions; another time where neither has one."""
     least: NDArray[np.int64] = np.where(known_ns == NULL, otherwise_ns[:, None], known_ns).min(axis=1)
     return least
+
+
+def _reset_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections were reset after SYNs whose timers had all run out: the reset answers none of them.
+
+    Each timer is twice the last (RFC 6298 section 5.5). A NAT gives a connection up so, in the place of a silent host.
+    """
+    lasted_ns = (both["end_ns"] - both["start_ns"])[::2]
+    timers_ns = FIRST_TIMEOUT_NS * (2.0 ** life["syns"] - 1)
+    late: NDArray[np.bool_] = (
+        (life["handshake"] == "refused") & (life["syns"] >= GIVEN_UP) & (lasted_ns >= timers_ns)
+    )
+    return late
 
 
 def _answered_again(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:

@@ -93,7 +93,7 @@ def _is_held(flow: Flow) -> bool:
 def _answered(flow: Flow, shares: Shares) -> str:
     """Return when the usual answer came; of one that goes on for long, whose work that is remains open."""
     if _goes_on(flow, shares):
-        began, ended = _began_ns(flow), shares.typical.answered_ns
+        began, ended = shares.typical.began_ns, shares.typical.answered_ns
         return (
             f": answers usually began after {units.duration(began)}, and ended after {units.duration(ended)}"
         )
@@ -104,7 +104,7 @@ def _goes_on(flow: Flow, shares: Shares) -> bool:
     """Return whether most of a usual answer's time lies within it, and neither path nor acknowledgments explain that."""
     typical = shares.typical
     explained = shares.relayed or requests.held_sides(shares) or sent_again(flow)
-    return not explained and typical.server_ns > typical.network_ns and _usually_soon(flow, shares)
+    return not explained and typical.server_ns > typical.network_ns and _usually_soon(shares)
 
 
 def _typical(flow: Flow, shares: Shares) -> str:
@@ -151,20 +151,18 @@ def _by_server(flow: Flow, shares: Shares) -> str:
 
 def _answers_soon(flow: Flow, shares: Shares) -> bool:
     """Return whether most of the server's time lies within its answers, usually and in all."""
-    each = followed(flow, flow._requests)
+    return _usually_soon(shares) and _within(followed(flow, flow._requests))
+
+
+def _within(each: pd.DataFrame) -> bool:
+    """Return whether most of the server's time in exchanges lies after the first byte of its answers."""
     waited_ns = (each["response_start_ns"] - each["request_end_ns"]).sum()
-    return _usually_soon(flow, shares) and 2 * waited_ns < each["server_ns"].sum()
+    return bool(2 * waited_ns < each["server_ns"].sum())
 
 
-def _usually_soon(flow: Flow, shares: Shares) -> bool:
+def _usually_soon(shares: Shares) -> bool:
     """Return whether most of the server's time in a usual exchange lies within its answer."""
-    return 2 * _began_ns(flow) < shares.typical.server_ns
-
-
-def _began_ns(flow: Flow) -> float:
-    """Return the usual time from a request to the first byte of its answer."""
-    each = followed(flow, flow._requests)
-    return float((each["response_start_ns"] - each["request_end_ns"]).median())
+    return 2 * shares.typical.began_ns < shares.typical.server_ns
 
 
 def _longest(flow: Flow, shares: Shares) -> str:
@@ -186,6 +184,8 @@ def _sum(flow: Flow, shares: Shares) -> str:
         if shares.relayed
         else "the server's answers",
     }
+    if side == "server" and not wait and not sent_again(flow) and _within(flow._requests):
+        wait = ", most of it after their first byte"
     beside = f", {who[second]} {units.share(next_part)}" if next_part >= SECOND else ""
     # What a server sends unasked may be no answer.
     slow = "" if side == "server" or shares.news else _slow_answer(flow)
@@ -279,7 +279,7 @@ def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | Non
     if not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender"):
         return None
     if _answers_soon(flow, shares):
-        began = units.duration(_began_ns(flow))
+        began = units.duration(shares.typical.began_ns)
         words = f"answers began after {began}, and {server} sent the rest at its own pace."
         return "", f"Nothing to mend at this end: {words}"
     if shares.relayed:

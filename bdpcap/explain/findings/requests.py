@@ -62,6 +62,8 @@ BEHIND: Final = "the server and the way to it behind a NAT or proxy"
 
 _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
+_TWICE: Final = 2
+"""Smallest number of waits that show a habit where they are half of the exchanges; a choice."""
 _OFTEN: Final = 1 / 8
 """Share of exchanges in which the client sent on from which it waits for no answer; a choice: fewer are exceptions."""
 _OFTEN_IN_TLS: Final = 1 / 4
@@ -73,14 +75,15 @@ _AT_ONCE: Final = (
 
 
 def held_sides(found: Shares) -> list[Held]:
-    """Return the sides that Nagle's algorithm held, the longer first; none if few, or below a tenth of the time."""
-    sides = [side for side in found.held if side.times >= _HABIT]
-    notable = sum(side.lasting_ns for side in sides) >= NOTABLE_SHARE * found.lasting_ns
+    """Return the sides that Nagle's algorithm held, the longer first; none if few, or below a tenth of all answers."""
+    sides = [side for side in found.held if side.times >= min(_HABIT, max(_TWICE, found.count / 2))]
+    answering_ns = (1 - found.parts["client"]) * found.lasting_ns
+    notable = sum(side.lasting_ns for side in sides) >= NOTABLE_SHARE * answering_ns
     return sides if notable else []
 
 
 def held(found: Shares) -> str:
-    """Return a sentence on parts of messages that Nagle's algorithm held; empty if few, or below a tenth of the time."""
+    """Return a sentence on parts of messages that Nagle's algorithm held; empty if few, or hardly any of the time."""
     sides = held_sides(found)
     if not sides:
         return ""

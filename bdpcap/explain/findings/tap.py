@@ -115,11 +115,11 @@ def _proxy(flow: Flow) -> Finding | None:
     found = gateways.gateway(flow)
     if found is None:
         return None
-    took = units.duration(found.rtt_ns)
+    quickest = f"quickest acknowledgment took {units.duration(found.rtt_ns)}"
     said = (
-        f"Packets of {found.address} passed no router (TTL {found.ttl}), and its acknowledgments took {took}"
+        f"Packets of {found.address} passed no router (TTL {found.ttl}), and its {quickest}"
         if found.opened_ns is None
-        else f"Acknowledgments of {found.address} took {took}, and the handshake {units.duration(found.opened_ns)}"
+        else f"The {quickest}, and the handshake of {found.address} {units.duration(found.opened_ns)}"
     )
     return Finding(
         code=Code.PROXY,

@@ -105,6 +105,8 @@ pub struct Tap {
     pub rtt_min_ns: i64,
     /// A segment that fills a hole sooner than this was overtaken, ns; see [`Self::set_path_rtt`].
     reorder_timeout_ns: i64,
+    /// Did the handshake measure the path's RTT?
+    has_path_rtt: bool,
 }
 
 impl Default for Tap {
@@ -128,6 +130,7 @@ impl Default for Tap {
             copies: Copies::default(),
             rtt_min_ns: NULL,
             reorder_timeout_ns: Self::DEFAULT_REORDER_NS,
+            has_path_rtt: false,
         }
     }
 }
@@ -168,6 +171,7 @@ impl Tap {
             Self::DEFAULT_REORDER_NS
         };
         self.reorder_timeout_ns = (rtt_ns / 2).max(least_ns);
+        self.has_path_rtt = by_handshake;
     }
 
     /// Returns SND.NXT at the tap; `None` while unknown.
@@ -496,7 +500,7 @@ impl Tap {
     /// Was a segment that fills a hole sent before the segments above the hole?
     ///
     /// A retransmission carries a later TSval (RFC 7323 section 3). Within one tick of that clock, no report of a loss
-    /// reached the sender so soon. Without TSvals the IP identification decides where the sender increments it, else the
+    /// came back from the path's end so soon. Else the IP identification decides where the sender increments it, else the
     /// time. Devices on the path may renumber packets that they put out of order.
     fn was_reordered(&self, observed: &ObservedSegment<'_>) -> bool {
         let (identification, tsval) = self.newest_ids.unwrap_or_default();
@@ -509,7 +513,7 @@ impl Tap {
         }
         let soon = (self.records.time_above_ns(observed.sequence))
             .is_some_and(|above_ns| observed.at.time_ns - above_ns < self.reorder_timeout_ns);
-        if clocks.is_some() && soon {
+        if clocks.is_some() && soon && self.has_path_rtt {
             return true;
         }
         if let (Some(newest), Some(this)) = (identification, segment.identification)

@@ -58,18 +58,13 @@ impl Syn {
     }
 
     /// Returns when the SYN that an answer with this TSecr acknowledges passed the tap, in ns. After a retransmission,
-    /// only timestamps can show which transmission that is (Karn's algorithm, RFC 6298 section 3); `None` where they do
-    /// not.
+    /// only the timestamp of the last one shows that (Karn's algorithm, RFC 6298 section 3); `None` where it does not.
+    /// Linux answers a repeated SYN with the timestamp of the first (`tcp_check_req`).
     fn sent_ns_of_echoed(&self, tsecr: Option<u32>) -> Option<i64> {
-        if let [only] = self.transmissions[..] {
-            return Some(only.time_ns);
-        }
-        let mut answered = self
-            .transmissions
-            .iter()
-            .filter(|transmission| tsecr.is_some() && transmission.tsval == tsecr);
-        let transmission = answered.next()?;
-        answered.next().is_none().then_some(transmission.time_ns)
+        let (last, earlier) = self.transmissions.split_last()?;
+        let is_echoed = |one: &SynTransmission| tsecr.is_some() && one.tsval == tsecr;
+        let is_last = is_echoed(last) && !earlier.iter().any(is_echoed);
+        (earlier.is_empty() || is_last).then_some(last.time_ns)
     }
 }
 
