@@ -212,7 +212,7 @@ _STOPPED: Final = (
     "See why in its log, and start it."
 )
 _STOPPED_THERE: Final = (
-    "Such connections had been accepted before, the last one {} after the capture began: the service stopped, or a "
+    "Such connections had been accepted before, the last one {} after the capture began. The service stopped, or a "
     "limit, a balancer or a device on the way refused these."
 )
 _GAVE_UP: Final = (

@@ -84,7 +84,7 @@ def _shut(own: pd.DataFrame) -> str:
 
 
 def _ramp(flow: Flow, own: pd.DataFrame) -> str:
-    """Return from where to where the window grew, from its first round as the limit on, whatever limits later."""
+    """Return from where to where the window grew, from its first round as the limit on, also if it limits no more."""
     least, largest = own["window_min_bytes"].dropna(), flow.rtts.loc[own.index[0] :, "window_max_bytes"].max()
     if least.empty or least.iloc[0] >= largest:
         return ""
