@@ -379,10 +379,10 @@ def test_a_server_whose_requests_were_lost_had_been_asked(monkeypatch):
 def test_a_server_that_was_asked_as_it_sent_may_have_owed_an_answer(monkeypatch):
     """Requests that cross with data are in no exchange, so the capture does not show how long they waited."""
     ends = {"client": Address("192.168.1.9", 40_000), "server": Address("8.8.8.8", 443)}
-    packets = scenario(HANDSHAKE + asked([0.5] * 12, answer=20_000, unasked=9), **ends)
+    packets = scenario(HANDSHAKE + asked([0.5] * 12, answer=20_000, unasked=8), **ends)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
     assert "nobody had asked" in remedy._nobody_waited(flow)
-    known = flow.exchanges[1:]
+    known = flow.exchanges[-1:]
     monkeypatch.setattr(type(flow), "exchanges", property(lambda _flow: known))
     assert "nobody had asked" not in remedy._nobody_waited(flow)
 

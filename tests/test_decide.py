@@ -532,6 +532,14 @@ def test_a_flow_without_acknowledgments_decides_nothing():
     assert verdict.limit.tolist() == ["unknown"] * 3
 
 
+def test_where_the_peers_data_acknowledged_all_no_acknowledgment_is_missing():
+    """Nothing is in flight in the second and the fourth round. Between waits, the data remain undecided."""
+    quantities = {"writes.idle": [False, True, False, True], "window.closed_share": [0.0] * 4}
+    verdict = decide(known(quantities, flow=[0] * 4, flow_acks=0))
+    assert verdict.limit.tolist() == ["unknown", "app", "unknown", "app"]
+    assert verdict.rule.tolist()[::2] == ["silent", "silent"]
+
+
 @pytest.mark.parametrize(
     ("tick_ms", "left"), [(0.001, "rraaa"), (RTT_MS / 2, "rr---"), (RTT_MS * 10, "rr---")]
 )

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Remedy", "remedy"]
 
+LAST_REQUESTS: Final = 2
+"""Most requests, as large as the largest with an answer, that may have no answer; a choice."""
 _GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow start"])
 """Causes that lie in how a sender's congestion window grows."""
 _ASKED: Final = {
@@ -253,8 +255,10 @@ def _nobody_waited(flow: Flow) -> str:
         return (
             f"Nothing to mend at this end: requests to {server} were lost on the way, and it waited for them."
         )
-    # Of requests that went out as data came, the capture does not show when they were answered.
-    if flow.exchanges["request_bytes"].sum() <= (1 - NOTABLE_SHARE) * other.summary["payload_bytes"]:
+    # Of requests that went out as data came, the capture does not show when they were answered. The last ones may have
+    # had no answer.
+    asked_bytes = flow.exchanges["request_bytes"]
+    if other.summary["payload_bytes"] - asked_bytes.sum() > LAST_REQUESTS * asked_bytes.max():
         return nobody_waited(flow, server)
     return f"Nothing to mend at this end: for most of that time nobody had asked {server} for anything."
 
@@ -318,6 +322,8 @@ def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
     if code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]:
         return True
+    if code is Code.CAPTURE_INCOMPLETE:
+        return why in ALL["app"].causes.values()
     if code is Code.APPLICATION_WINDOW:
         return why is not ALL["app"].causes["own window"]
     # A window that autotuning still raised is no setting that is too small.

@@ -68,6 +68,9 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         hidden &= ~holds
     if hidden.any():
         bridged, model = _bridged(evidence, limit, hidden)
+        # Waits of the programs around such data show nothing of the data.
+        seen = rule[bridged] != DECIDING.index("silent")
+        bridged, model = bridged[seen], model[seen]
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")
     beside, prevails = _alternatives(evidence, rule), _prevailing(evidence, limit)
     left = ~hidden & (limit == _UNKNOWN) & (prevails != _UNKNOWN)
@@ -178,8 +181,9 @@ def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
     # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
     moment = (rounds.reported_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
     missed |= moment & rounds.shifted(missed, -1, missing=False)
-    # The sender of one segment again and again received no acknowledgment either.
-    silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off
+    # The sender of one segment again and again received no acknowledgment either. The peer's data acknowledge, too: where
+    # they left nothing in flight, none is missing.
+    silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off & ~evidence.writes.idle
     # Bytes show a full window and an idle sender, and long rounds are timed well enough.
     short = ~(evidence.queue.rtt_ns >= HIDDEN_TICKS * tick_ns) & (rounds.length_ns < FINE_TICKS * tick_ns)
     seen = (limit == LIMITS.index("rwnd")) | (limit == STATES.index(IDLE))

@@ -196,6 +196,10 @@ _SUBFLOWS: Final = (
     "path. Nothing to mend, unless the program failed."
 )
 _TAKEN: Final = "A NAT or proxy next to {} acknowledged the hello in its place: see there what became of it."
+_OTHER_PROTOCOL: Final = (
+    "The host acknowledged the hello, and its program sent data only once an end had closed. So it seems to speak "
+    "another protocol on this port."
+)
 _NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
@@ -524,8 +528,9 @@ def _tls(line: Line, kind: str, around: Around) -> str:
         description, by_client = line.alert
         return tls.advice(description, by_client=by_client)
     client = line.clients.one
-    is_taken = any((client, ttl) in around.stand_ins for ttl in line.answer_ttls)
-    return _TAKEN.format(client) if is_taken else _ADVICE[kind]
+    if any((client, ttl) in around.stand_ins for ttl in line.answer_ttls):
+        return _TAKEN.format(client)
+    return _OTHER_PROTOCOL if line.spoke_late else _ADVICE[kind]
 
 
 def _opened(line: Line, kind: str, around: Around) -> str:
@@ -572,9 +577,9 @@ def _left_half_open(line: Line, others: Talks) -> str:
         return _BARE_PROBE
     if not line.at_client:
         return _ADVICE["never completed"]
-    if _fell_back(line, others):
-        return _LEFT_FOR_OTHER
-    return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}" if _is_spare(line, others) else _LEFT_BY_CLIENT
+    if _is_spare(line, others):
+        return f"{_GIVEN_UP_FIRST} {_NOT_NEEDED}"
+    return _LEFT_FOR_OTHER if _fell_back(line, others) else _LEFT_BY_CLIENT
 
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:

@@ -250,6 +250,8 @@ class Line:
     """Whether each SYN has at most the MSS as an option."""
     crafted: bool = False
     """Whether a SYN has its options in an order of no TCP."""
+    spoke_late: bool = False
+    """Whether a server sent more than a farewell; after a TLS hello without an answer, it came once an end had closed."""
     ttls: set[int] = field(default_factory=set)
     """TTLs of the clients."""
     answer_ttls: set[int] = field(default_factory=set)
@@ -309,6 +311,7 @@ class Line:
             and all(is_public(client.strip("[]")) for client in clients)
         )
         self.crafted |= bool(rows["crafted"].any())
+        self.spoke_late |= bool(rows["spoke_late"].any())
         self.ttls |= set(rows["ttl"].unique().tolist())
         self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
         if len(self.networks) < MANY:

@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap._core import NULL
 from bdpcap.explain import place
 from bdpcap.hosts.syn import is_bare, is_crafted
-from bdpcap.limits.evidence.writes import FAREWELL_BYTES
+from bdpcap.limits.evidence.writes import FAREWELL_BYTES, TLS_FAREWELL_BYTES
 from bdpcap.read import hops, vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.tables.connections import confirmed_in_vain
@@ -171,6 +171,7 @@ def _table(
         "by_client": life["ended_by"][rows] == 0,
         "by_server": life["ended_by"][rows] == 1,
         "in_vain_ns": np.maximum(life["tls_unanswered_ns"], life["http_unanswered_ns"])[rows],
+        "spoke_late": life["server_bytes"][rows] > TLS_FAREWELL_BYTES,
         "alert": life["tls_alert"][rows],
         "alert_by_client": life["tls_alert_by"][rows] == 0,
         "reset": life["ended"][rows] == "rst",

@@ -201,7 +201,7 @@ def _marks(flow: Flow) -> str:
 def _first_byte(flow: Flow) -> str:
     """Return a sentence on the time from a first request to its answer's first byte; empty if nobody notices it."""
     waited_ns = first_answer.waited_ns(flow)
-    if waited_ns < NOTICED_NS or nature(flow) in (*MUTUAL, TIMER):
+    if waited_ns < NOTICED_NS or nature(flow) in (*MUTUAL, TIMER, NO_TCP):
         return ""
     which = "the end of these data" if flow.is_from_client else "its request"
     answer = "an" if flow.is_from_client else "the first"

@@ -94,8 +94,11 @@ def _no_tcp(flow: Flow) -> str:
 
 def _advice(flow: Flow) -> tuple[str, str]:
     answers = flow.capture._contents.streams.counts_of(flow.stream, flow.receiver)["packets"]
-    if answers or on_one_machine(host(flow.sender), host(flow.receiver)):
-        return places.either(flow), f"{_LOOK}: it makes its rules, and no limit of TCP holds it."
+    one_machine = on_one_machine(host(flow.sender), host(flow.receiver))
+    if answers or one_machine:
+        # A tunnel's program runs at both ends.
+        where = places.sender if _is_repeated(flow) and not one_machine else places.programs
+        return where(flow), f"{_LOOK}: it makes its rules, and no limit of TCP holds it."
     return (
         places.sender(flow),
         f"{_LOOK}. The address may be false: their Ethernet source shows the host, or the router before it.",

@@ -92,19 +92,31 @@ def _slow_start(flow: Flow) -> str:
     asked = len(flow._requests)
     several = f" for {units.number(asked, 'request')}" if asked > 1 else ""
     trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}{several}"
+    begun = (
+        "TLS and slow start from ten segments take"
+        if _has_tls(flow)
+        else "slow start from ten segments takes"
+    )
     return (
-        f"{moved.words()}, {trips}{pauses(flow)}: slow start from ten segments takes about as long. "
+        f"{moved.words()}, {trips}{pauses(flow)}: {begun} about as long. "
         f"Nothing was {'lost' if flow.summary['retransmits'] else 'retransmitted'}."
     )
+
+
+def _has_tls(flow: Flow) -> bool:
+    """Return whether the handshake of TLS is a part of the transfer."""
+    return bool(flow.exchanges["tls_handshake"].any())
+
+
+def _advice(flow: Flow) -> tuple[str, str]:
+    took = "TLS and slow start alone take" if _has_tls(flow) else "slow start alone takes"
+    return "", f"Nothing to mend: {took} that long. A kept connection or a nearer server saves round trips."
 
 
 NATURE: Final = Nature(
     "slow start, a short transfer",
     _is_slow_start,
     _slow_start,
-    lambda _: (
-        "",
-        "Nothing to mend: slow start alone takes that long. A kept connection or a nearer server saves round trips.",
-    ),
+    _advice,
     shown,
 )
