@@ -94,7 +94,7 @@ def test_failed_connections_are_no_capture_without_a_need_to_mend():
     well = scenario(HANDSHAKE + TRANSFER)
     lost = scenario(UNANSWERED, client=Address(CLIENT.host, CLIENT.port + 1))
     for packets, said in (
-        (well, "; nothing here needs mending."),
+        (well, "; nothing in TCP needs mending."),
         (well + lost, " and need no mending; 1 connection failed."),
     ):
         capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
@@ -256,7 +256,7 @@ def test_programs_did_not_hold_what_needs_no_mending():
     # One download of 2.25 MB in slow start, of 3.43 MB in all; the other flows waited for the far ends, a second at most.
     capture = bdpcap.analyze(SHARED / "captures/wild_b/virtualbox_nat_http3.pcap.zst")
     said = headline.summary(capture, ranking.groups(capture))
-    assert said == "94 flows carried 3.43 MB; nothing here needs mending."
+    assert said == "94 flows carried 3.43 MB; nothing in TCP needs mending."
 
 
 def test_a_host_of_the_internet_one_router_away_may_be_a_proxy():

@@ -31,7 +31,7 @@ def test_a_network_that_loses_data_is_not_acquitted(lost, limited):
     assert ("nothing here is limited by the network" not in said) == limited
 
 
-@pytest.mark.parametrize(("lost_ms", "said"), [(1000, "the flows shown need"), (999, "nothing here needs")])
+@pytest.mark.parametrize(("lost_ms", "said"), [(1000, "the flows shown need"), (999, "nothing in TCP needs")])
 def test_a_small_flow_that_lost_a_second_may_need_mending(monkeypatch, lost_ms, said):
     """A person notices a second (Nielsen, 1993)."""
     monkeypatch.setattr(headline, "nature", lambda _flow: None)
@@ -45,7 +45,7 @@ def test_a_small_flow_that_lost_a_second_may_need_mending(monkeypatch, lost_ms, 
         }
     )
     shown = [SimpleNamespace(flow=None, flows=flows.iloc[:1])]
-    for rows, words in ((flows, said), (flows.iloc[:1], "nothing here needs")):
+    for rows, words in ((flows, said), (flows.iloc[:1], "nothing in TCP needs")):
         assert words in headline._well(shown, noticed=headline._is_another_noticed(None, rows, shown))
 
 
@@ -175,7 +175,7 @@ def test_one_overtaken_burst_is_no_habit_of_a_path(monkeypatch, repairs, told):
 
 
 @pytest.mark.parametrize(
-    ("again", "said"), [(0, "nothing here needs mending"), (4, "nothing else here needs mending")]
+    ("again", "said"), [(0, "nothing in TCP needs mending"), (4, "nothing else in TCP needs mending")]
 )
 def test_packets_that_come_twice_are_something_to_mend(monkeypatch, again, said):
     """What to do about them stands above the verdict."""

@@ -25,6 +25,7 @@ from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
 from bdpcap.explain.once import once
 from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours
+from bdpcap.explain.sent_again import needed
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 
@@ -220,7 +221,7 @@ def _beside_udp(flow: Flow) -> Remedy | None:
 def _of_others(flow: Flow) -> Remedy | None:
     """Return a sentence on a sender of others whose window grew without a loss; None for any other flow."""
     why, _ = cause(flow)
-    if why not in _GROWTH or flow.summary["retransmitted_bytes"] or is_ours(flow, "sender"):
+    if why not in _GROWTH or needed(flow) or is_ours(flow, "sender"):
         return None
     return Remedy(
         "",

@@ -165,7 +165,7 @@ def _well(shown: list[Group], other: str = "", *, noticed: bool) -> str:
     if noticed:
         return "; the flows shown need no mending"
     waited = any(nature(group.flow) in (LITTLE, SHORT) and late_answer_ns(group.flow) for group in shown)
-    return f"; nothing{other} {'on the path' if waited else 'here'} needs mending"
+    return f"; nothing{other} {'on the path' if waited else 'in TCP'} needs mending"
 
 
 def _is_another_noticed(capture: Capture, flows: pd.DataFrame, shown: list[Group]) -> bool:

@@ -87,6 +87,9 @@ def _stall(flow: Flow) -> str:
     )
     if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
+    # A timer of a second runs out in such a wait (RFC 6298 section 2.4): the capture lacks the acknowledgment.
+    if not summary["retransmits"]:
+        return ""
     # The end of a connection that was closed is no news of it.
     if stall_ns < TRIPS * _least_trip_ns(flow) or farewell.is_end(flow):
         return ""

@@ -29,6 +29,8 @@ ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
 FEWEST: Final = 3
 """Fewest flights that show how a program writes: one or two may be a greeting."""
+NOTABLE_OWN: Final = 1 / 4
+"""Share of the time from which on the server's own part of it is named, too; a choice."""
 _DRAINED: Final = ("app-idle", "app-conversation")
 """Rules by which nothing was sent after a flight until it was acknowledged."""
 HABITS: Final = {
@@ -194,7 +196,18 @@ def _trips(flow: Flow, own: pd.DataFrame) -> str:
         number = units.number(len(flights), "flight")
         return f"{number}, {most} at most, took a round trip ({units.duration(rtt_ns)}) each"
     number = units.number(len(flow.exchanges), "exchange")
-    return f"{number}, one after the other, took about a round trip ({units.duration(trip_ns(flow))}) or more each"
+    trips = f"{number}, one after the other, took about a round trip ({units.duration(trip_ns(flow))}) or more each"
+    return f"{trips}{_beside_trips(flow, own)}"
+
+
+def _beside_trips(flow: Flow, own: pd.DataFrame) -> str:
+    """Return a clause on the server's own time in some rounds, where it is a notable part; else empty."""
+    found = waits(flow, own)
+    server_ns = 0 if found is None else found.peer_ns if flow.is_from_client else found.own_ns
+    if found is None or server_ns < NOTABLE_OWN * (own["end_ns"] - own["start_ns"]).sum():
+        return ""
+    server = both(flow.sender, flow.receiver)[int(flow.is_from_client)]
+    return f", and {server} took {units.duration(server_ns)} more in all"
 
 
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:

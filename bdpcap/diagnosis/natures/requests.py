@@ -114,6 +114,9 @@ def _typical(flow: Flow, shares: Shares) -> str:
     if _is_held(flow):
         # What the path held looks like time of the server behind it.
         return units.duration(each_ns)
+    if not _knows_way(flow) and 2 * typical.held_ns < each_ns:
+        least = f": {units.duration(typical.server_ns)} of it or more {_by_server(flow, shares)}"
+        return f"{units.duration(each_ns)}{least if typical.server_ns > took_ns else ''}"
     if 2 * typical.held_ns >= each_ns:
         share = f"{units.duration(typical.held_ns)} of it waits for delayed acknowledgments"
     elif typical.server_ns > took_ns:
@@ -132,6 +135,12 @@ def _typical(flow: Flow, shares: Shares) -> str:
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     return f"{units.duration(each_ns)}: {share}"
+
+
+def _knows_way(flow: Flow) -> bool:
+    """Return whether the capture shows the way to the server: else the quickest answer passes for a round trip to it."""
+    answers = flow.capture.flow(flow.stream, flow.receiver) if flow.is_from_client else flow
+    return answers._counts["sender_side_ns"] is not None
 
 
 def _in_one_segment(flow: Flow) -> bool:
