@@ -16,6 +16,7 @@ from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.explain.sent_again import SentAgain
 from bdpcap.report import headline, ranking, screen, verdict
+from bdpcap.report import notes as notes_
 from bdpcap.report.notes import _reordering, _sent_again, notes
 
 
@@ -183,3 +184,16 @@ def test_packets_that_come_twice_are_something_to_mend(monkeypatch, again, said)
     capture = analyzed(f"{client}{other.replace('ack 1', 'ack 101')}+.02 > . 101:101(0) ack 101 win 502")
     monkeypatch.setattr(capture._contents, "info", replace(capture.info, delivered_twice=again))
     assert said in headline.summary(capture, ranking.groups(capture))
+
+
+@pytest.mark.parametrize("retransmits", [0, 1])
+def test_a_long_wait_without_a_retransmission_lacks_its_acknowledgment(retransmits, monkeypatch):
+    """A timer of a second runs out in five (RFC 6298 section 2.4)."""
+    monkeypatch.setattr(notes_, "nature", lambda _flow: None)
+    monkeypatch.setattr(notes_.farewell, "is_end", lambda _flow: False)
+    summary = {"longest_stall_ns": 5 * 10**9, "active_ns": 6 * 10**9, "rtt_min_ns": 20 * 10**6}
+    flow = SimpleNamespace(
+        summary=summary | {"retransmits": retransmits},
+        _counts={"acknowledgments_missing": 0, "sender_side_ns": 0},
+    )
+    assert bool(notes_._stall(flow)) == bool(retransmits)

@@ -18,6 +18,7 @@ import bdpcap
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.natures import in_turn, requests
+from bdpcap.explain import exchange_shares
 from bdpcap.report import screen
 
 SECOND_NS = 1_000_000_000
@@ -191,3 +192,32 @@ def test_short_answers_are_no_farewell_where_the_dialogue_goes_on(goes_on):
     rtts = analyzed(dialogue).flow(0, str(SERVER)).rtts
     longest = rtts.loc[(rtts["end_ns"] - rtts["start_ns"]).idxmax()]
     assert (longest["limit"] == "app") == goes_on
+
+
+@pytest.mark.parametrize(("cut", "known"), [(0, True), (3, False)])
+def test_an_unknown_way_to_the_server_takes_no_part_of_its_answers(cut, known):
+    """Without the handshake and pure acknowledgments, the quickest answer would pass for a round trip."""
+    packets = scenario(HANDSHAKE + alternating(12))[cut:]
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    said = " ".join(screen.sentences(flow))
+    assert ("round trips" in said) == known
+    assert ("The server and the way to it took" in said) != known
+
+
+def alternating(count):
+    """Requests, of which each answer acknowledges the one before; no packet comes without data."""
+    return "\n".join(
+        f"+.003 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 300 * n} win 502\n"
+        f"+.025 < P. {1 + 300 * n}:{301 + 300 * n}(300) ack {101 + 100 * n} win 512"
+        for n in range(count)
+    )
+
+
+@pytest.mark.parametrize(("server_s", "named"), [(2.4, False), (2.6, True)])
+def test_a_servers_own_part_is_named_beside_round_trips(server_s, named, monkeypatch):
+    """From a quarter of ten seconds on."""
+    spent = exchange_shares.Waits(round(server_s * SECOND_NS), 0, 0)
+    monkeypatch.setattr(app, "waits", lambda _flow, _own: spent)
+    own = pd.DataFrame({"start_ns": [0], "end_ns": [10 * SECOND_NS]})
+    flow = SimpleNamespace(is_from_client=False, sender="8.8.8.8:443", receiver="192.168.1.9:40000")
+    assert app._beside_trips(flow, own) == (", and 8.8.8.8 took 2.6 s more in all" if named else "")

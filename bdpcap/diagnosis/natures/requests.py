@@ -34,6 +34,9 @@ SECOND: Final = 1 / 4
 """Share of the time from which on a second side is named, too; a choice."""
 FEW_PAUSES: Final = 4
 """Most exchanges whose pauses have no usual length; a choice."""
+_CAPTURE_THERE: Final = (
+    "Capture there, too: only that keeps the time of its program apart from that of the path."
+)
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -182,6 +185,8 @@ def _longest(flow: Flow, shares: Shares) -> str:
 
 def _sum(flow: Flow, shares: Shares) -> str:
     """Return a sentence on the side that took most of the time, on a single wait that is half of it, and on the next."""
+    if not _knows_way(flow):
+        return _apart_from_client(shares)
     (side, part), (second, next_part), *_ = shares.parts.items()
     longest = flow._requests[f"{side}_ns"].max()
     once = pd.notna(longest) and longest >= part * shares.lasting_ns / 2
@@ -200,6 +205,15 @@ def _sum(flow: Flow, shares: Shares) -> str:
     slow = "" if side == "server" or shares.news else _slow_answer(flow)
     news = " The server also sent unasked." if side != "network" and shares.news else ""
     return f" {who[side][0].upper()}{who[side][1:]} took {units.share(part)} of their time{wait}{beside}.{news}{slow}"
+
+
+def _apart_from_client(shares: Shares) -> str:
+    """Return a sentence on the larger part of the time, where the server's is not apart from that of the way to it."""
+    client = shares.parts["client"]
+    who, part = (
+        ("Pauses of the client", client) if client > 1 / 2 else ("The server and the way to it", 1 - client)
+    )
+    return f" {who} took {units.share(part)} of their time."
 
 
 def _slow_answer(flow: Flow) -> str:
@@ -273,19 +287,25 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
         return path
     if said := _nothing_to_mend(flow, (client, server), side, shares):
         return "", said
-    if side == "server" and (others := _of_others(flow, shares, server)):
+    if others := _unknown_way(flow, side, server) or _of_others(flow, shares, side, server):
         return others
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     worked_on = side == "server" and _answers_soon(flow, shares)
     return where, requests.WORKED_ON if worked_on else requests.advice(shares, side)
 
 
-def _of_others(flow: Flow, shares: Shares, server: str) -> tuple[str, str] | None:
+def _unknown_way(flow: Flow, side: str, server: str) -> tuple[str, str] | None:
+    """Return the advice on a server whose time may pass for that of the network; None for any other."""
+    return (f"the server, {server}", _CAPTURE_THERE) if side == "network" and not _knows_way(flow) else None
+
+
+def _of_others(flow: Flow, shares: Shares, side: str, server: str) -> tuple[str, str] | None:
     """Return the advice on a server behind a NAT or proxy, or of others, whose operator is asked; None for any other.
 
     Where nobody waited long for an answer, there is nothing to ask.
     """
-    if not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender"):
+    ours = not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender")
+    if side != "server" or ours:
         return None
     if _answers_soon(flow, shares):
         began = units.duration(shares.typical.began_ns)
@@ -317,6 +337,8 @@ def _nothing_to_mend(flow: Flow, ends: tuple[str, str], side: str, shares: Share
     if side == "client":
         return _of_client(flow, client, server, shares)
     taken_ns = shares.parts[side] * shares.lasting_ns
+    if not _knows_way(flow):
+        taken_ns, side = (1 - shares.parts["client"]) * shares.lasting_ns, "server"
     if taken_ns < NOTICED_NS:
         whose = "" if shares.relayed else " of the server"
         what = f"answers{whose}" if side == "server" else "round trips and transfers"
