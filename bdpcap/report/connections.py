@@ -6,7 +6,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.once import once
-from bdpcap.report.failed_advice import AT_CLIENT, BY_CHANCE, OF_STRANGERS, UNREACHABLE, advice, of_several
+from bdpcap.report import failed_words
+from bdpcap.report.failed_advice import BY_CHANCE, advice, of_several
 from bdpcap.report.failed_around import around
 from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
 from bdpcap.report.failures import (
@@ -70,8 +71,8 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     joined: dict[tuple[str, str], Line] = {}
     for line, words in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
-        at_client = client and words in {*AT_CLIENT, UNREACHABLE.format(client)}
-        if words not in OF_STRANGERS and not at_client:
+        at_client = client and words in {*failed_words.AT_CLIENT, failed_words.UNREACHABLE.format(client)}
+        if words not in failed_words.OF_STRANGERS and not at_client:
             found.append((line, words))
             continue
         key = (client if at_client else "", words)
