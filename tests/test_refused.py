@@ -140,6 +140,14 @@ def test_the_slower_of_two_ip_versions_is_dropped(server, port, start_s, raced):
     assert ("The answers reached the capture" in line) != raced
 
 
+@pytest.mark.parametrize(("reset_s", "late"), [(2.9, False), (3.1, True)])
+def test_a_reset_long_after_the_only_syn_does_not_answer_it(reset_s, late):
+    """A client that still wanted an answer would have asked again within three seconds (RFC 2988 section 2.1)."""
+    (line,) = connections.sentences(analyzed(f"0 {TRY}\n+{reset_s} < R. 0:0(0) ack 1 win 0"))
+    assert ("was never answered (1 SYN, and a reset 3.1 s after it)." in line) == late
+    assert ("was refused." in line) != late
+
+
 @pytest.mark.parametrize(("reset_s", "refused"), [(0.02, True), (3.9, True), (4.1, False)])
 def test_a_reset_after_the_last_timer_of_the_syns_answers_none(reset_s, refused):
     """SYNs at 0, 1 and 3 s; the timer of the third would have run out at 7 s (RFC 6298 section 5.5)."""

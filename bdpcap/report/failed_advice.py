@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from bdpcap._core import NULL
 from bdpcap.report import failed_words, tls, unclosed
 from bdpcap.report.failed_around import RACING, SEVERAL
-from bdpcap.report.failed_lines import NAMED, REPEATED_NS, WITHOUT_DATA
-from bdpcap.report.failures import LATE, REPEATED, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
+from bdpcap.report.failed_lines import NAMED, WITHOUT_DATA
+from bdpcap.report.failures import LATE, REPEATED, REPEATED_NS, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_loopback, is_public
@@ -57,7 +57,11 @@ def of_several(line: Line, words: str, around: Around) -> str:
         and words == failed_words.BY_KIND["never answered"]
         and around.others.answered(line.clients.one)
     )
-    return failed_words.THESE_ALONE if alone else words
+    if not alone:
+        return words
+    port = line.ports.one
+    blocked = len(line.ports) == 1 and not around.others.opened(line.clients.one, port)
+    return failed_words.ONE_PORT.format(port) if blocked else failed_words.THESE_ALONE
 
 
 def _searched(line: Line, kind: str, around: Around) -> str:

@@ -18,6 +18,7 @@ from bdpcap.report.failures import (
     HTTP_UNANSWERED,
     LATE,
     ON_THE_WAY,
+    REPEATED_NS,
     TLS_FAILED,
     TLS_UNANSWERED,
     TOO_LATE,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["FAILED", "MANY", "NAMED", "REPEATED_NS", "WITHOUT_DATA", "Line", "lines"]
+__all__ = ["FAILED", "MANY", "NAMED", "WITHOUT_DATA", "Line", "lines"]
 
 FAILED: Final = (
     "never answered",
@@ -71,8 +72,6 @@ UPDATES_PORT: Final = "7680"
 """Port on which Windows offers updates to its peers (Microsoft, Delivery Optimization, "ports")."""
 MOST_STRANGERS: Final = 1000
 """Most clients of a line whose addresses are looked at: a flood of SYNs has millions, and is no probe."""
-REPEATED_NS: Final = 3_000_000_000
-"""Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 TRACED: Final = 5
 """Fewest TTLs of one client's SYNs, from 1 on, that show a path trace; a choice. A host sends all SYNs with one TTL.
 
@@ -475,7 +474,8 @@ class Line:
         lasted_ns = self.end_ns - self.start_ns
         if self.reset_late:
             resets = "a reset" if self.connections == 1 else "resets up to"
-            return f"{tries}, and {resets} {units.duration(self.longest_ns)} after the first"
+            first = "it" if self.syns == 1 else "the first"
+            return f"{tries}, and {resets} {units.duration(self.longest_ns)} after {first}"
         return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
 
     def _opening(self) -> str:

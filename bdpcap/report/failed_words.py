@@ -68,6 +68,10 @@ TRACE: Final = (
     "Their TTLs run from 1 to {}: a path trace by TCP, as tcptraceroute makes it, whose SYNs were to expire "
     "on the way. Nothing to mend."
 )
+ONE_PORT: Final = (
+    "Others answered this client, but no connection to port {} opened. Something drops SYNs to that port or to these "
+    "hosts alone, as a rule of a firewall does."
+)
 THESE_ALONE: Final = (
     "Others answered this client, so its link works. These hosts are down, or something drops packets to them alone, "
     "such as a block of addresses."
@@ -197,7 +201,7 @@ STOPPED_THERE: Final = (
     "limit, a balancer or a device on the way refused these."
 )
 GAVE_UP: Final = (
-    "The reset came when all timers of the SYNs had run out, as of a NAT or proxy that gave up a silent host."
+    "The reset came when all timers of the SYNs had run out, as of a NAT, a proxy or a server that gave up."
 )
 RESTARTED: Final = (
     "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "

@@ -29,6 +29,7 @@ __all__ = [
     "LATE",
     "ON_THE_WAY",
     "REPEATED",
+    "REPEATED_NS",
     "TLS_FAILED",
     "TLS_UNANSWERED",
     "TOO_LATE",
@@ -47,6 +48,9 @@ GIVEN_UP: Final = 3
 
 REPEATED: Final = 2
 """Fewest SYNs or SYN-ACKs that show a missing answer: one without an answer is repeated (RFC 6298 section 2.1)."""
+
+REPEATED_NS: Final = 3_000_000_000
+"""Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 
 ON_THE_WAY: Final = "reset on the way"
 """Kind of a connection that a device on the way reset: its reset came over fewer routers than the end's packets."""
@@ -377,13 +381,12 @@ def _least_rtt_ns(known_ns: NDArray[np.int64], otherwise_ns: NDArray[np.int64]) 
 def _reset_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which connections were reset after SYNs whose timers had all run out: the reset answers none of them.
 
-    Each timer is twice the last (RFC 6298 section 5.5). A NAT gives a connection up so, in the place of a silent host.
+    Each timer is twice the last (RFC 6298 section 5.5), and the first is of a second or three. A NAT gives a connection
+    up so, in the place of a silent host.
     """
     lasted_ns = (both["end_ns"] - both["start_ns"])[::2]
-    timers_ns = FIRST_TIMEOUT_NS * (2.0 ** life["syns"] - 1)
-    late: NDArray[np.bool_] = (
-        (life["handshake"] == "refused") & (life["syns"] >= GIVEN_UP) & (lasted_ns >= timers_ns)
-    )
+    timers_ns = np.maximum(FIRST_TIMEOUT_NS * (2.0 ** life["syns"] - 1), REPEATED_NS)
+    late: NDArray[np.bool_] = (life["handshake"] == "refused") & (lasted_ns >= timers_ns)
     return late
 
 

@@ -121,6 +121,11 @@ class Talks:
         """Return whether any host answered a client, or the client another as its server."""
         return hash(client) in self.client or self.answers(client)
 
+    def opened(self, client: str, port: str) -> bool:
+        """Return whether a connection of a client to a port of any host opened."""
+        own = (self.client == hash(client)) & (self.port == hash(port))
+        return bool((own & self.complete).any())
+
     def sent(self, client: str, ports: NDArray[np.int64]) -> bool:
         """Return whether a connection of a client to one of some ports, given as hashes, carried payload."""
         own = (self.client == hash(client)) & np.isin(self.port, ports)
