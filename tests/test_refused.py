@@ -140,6 +140,14 @@ def test_the_slower_of_two_ip_versions_is_dropped(server, port, start_s, raced):
     assert ("The answers reached the capture" in line) != raced
 
 
+def test_a_flood_of_equal_syns_has_no_timers():
+    """Twice as long each, they would last longer than any number of seconds that a computer holds."""
+    (line,) = connections.sentences(
+        analyzed("".join(f"{at} {TRY}\n" for at in range(1_100)) + "+1 < R. 0:0(0) ack 1 win 0")
+    )
+    assert "was refused." in line
+
+
 @pytest.mark.parametrize(("reset_s", "late"), [(2.9, False), (3.1, True)])
 def test_a_reset_long_after_the_only_syn_does_not_answer_it(reset_s, late):
     """A client that still wanted an answer would have asked again within three seconds (RFC 2988 section 2.1)."""

@@ -8,7 +8,15 @@ from bdpcap._core import NULL
 from bdpcap.report import failed_words, tls, unclosed
 from bdpcap.report.failed_around import RACING, SEVERAL
 from bdpcap.report.failed_lines import NAMED, WITHOUT_DATA
-from bdpcap.report.failures import LATE, REPEATED, REPEATED_NS, TLS_FAILED, TLS_UNANSWERED, TOO_LATE
+from bdpcap.report.failures import (
+    LATE,
+    MOST_SYNS,
+    REPEATED,
+    REPEATED_NS,
+    TLS_FAILED,
+    TLS_UNANSWERED,
+    TOO_LATE,
+)
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_loopback, is_public
@@ -25,8 +33,6 @@ BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
 _LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
-_MOST_SYNS: Final = 20
-"""Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 _TRIED: Final = ("never answered", "refused")
@@ -99,7 +105,7 @@ def _made(line: Line, kind: str) -> str:
         return failed_words.NO_HOST
     if is_loopback(line.servers.one) and not is_loopback(line.clients.one):
         return failed_words.FALSE_SOURCES
-    return failed_words.GENERATED if line.most_syns > _MOST_SYNS else ""
+    return failed_words.GENERATED if line.most_syns > MOST_SYNS else ""
 
 
 def _without_answer(line: Line, around: Around) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "DONE",
     "HTTP_UNANSWERED",
     "LATE",
+    "MOST_SYNS",
     "ON_THE_WAY",
     "REPEATED",
     "REPEATED_NS",
@@ -51,6 +52,9 @@ REPEATED: Final = 2
 
 REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
+
+MOST_SYNS: Final = 20
+"""Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 
 ON_THE_WAY: Final = "reset on the way"
 """Kind of a connection that a device on the way reset: its reset came over fewer routers than the end's packets."""
@@ -385,7 +389,8 @@ def _reset_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np
     up so, in the place of a silent host.
     """
     lasted_ns = (both["end_ns"] - both["start_ns"])[::2]
-    timers_ns = np.maximum(FIRST_TIMEOUT_NS * (2.0 ** life["syns"] - 1), REPEATED_NS)
+    doublings = np.minimum(life["syns"], MOST_SYNS)
+    timers_ns = np.maximum(FIRST_TIMEOUT_NS * (2.0**doublings - 1), REPEATED_NS)
     late: NDArray[np.bool_] = (life["handshake"] == "refused") & (lasted_ns >= timers_ns)
     return late
 
