@@ -128,7 +128,7 @@ def test_a_tls_hello_that_is_acknowledged_and_never_answered_fails(dialogue, rec
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     said = " ".join(connections.sentences(capture))
     assert (f"got no answer to a TLS hello, and ended after {waited}." in said) == (waited is not None)
-    assert ("So it seems to speak another protocol on this port." in said) == ("(135)" in dialogue)
+    assert ("it seems to speak another protocol on this port." in said) == ("(135)" in dialogue)
     assert connections.failed(capture) == (waited is not None)
 
 

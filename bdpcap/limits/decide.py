@@ -68,7 +68,7 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         hidden &= ~holds
     if hidden.any():
         bridged, model = _bridged(evidence, limit, hidden)
-        # Waits of the programs around such data show nothing of the data.
+        # Rounds around data without acknowledgments show nothing of them.
         seen = rule[bridged] != DECIDING.index("silent")
         bridged, model = bridged[seen], model[seen]
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")

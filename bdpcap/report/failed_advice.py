@@ -46,8 +46,7 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if searched := _searched(line, kind, around):
         return searched
     if kind == "never answered":
-        given_up = f" {failed_words.GAVE_UP}" if line.reset_late else ""
-        return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}{given_up}"
+        return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}"
     if line.ends in around.multipath:
         return failed_words.SUBFLOWS
     if kind == LATE:
@@ -96,11 +95,13 @@ def _peers(line: Line, kind: str, around: Around) -> str:
 
 
 def _made(line: Line, kind: str) -> str:
-    """Return the advice on SYNs to no host, that no TCP made, or that a device on the way answered; empty for others."""
+    """Return the advice on SYNs to no host, that no TCP made, or that a device answered or gave up; empty for others."""
     if kind == "refused" and line.by_one_device:
         return failed_words.ONE_DEVICE.format(*line.answer_ttls)
     if kind != "never answered":
         return ""
+    if line.reset_late:
+        return failed_words.GAVE_UP
     if line.servers.one.startswith("0.") and len(line.servers) == 1:
         return failed_words.NO_HOST
     if is_loopback(line.servers.one) and not is_loopback(line.clients.one):

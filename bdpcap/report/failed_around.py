@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,6 +38,8 @@ _TALKING: Final = ("never answered", "never completed", "refused", "unused", LAT
 """Kinds whose advice depends on other connections of their hosts."""
 _BY_PORT: Final = (*RACING, "refused", "never answered")
 """Kinds whose advice depends on other connections to their ports."""
+_OWN_BITS: Final = 96
+"""Bits of an IPv6 address behind those of its provider; a choice: registries give providers 32 bits or fewer."""
 SEVERAL: Final = 3
 """Fewest servers that do not all lack IPv6, or are down, by chance; a choice."""
 
@@ -141,7 +144,8 @@ def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
 
 def _are_several(servers: set[str]) -> bool:
     """Return whether servers over IPv6 are several, or of two networks, which differ in their first 32 bits."""
-    return len(servers) >= SEVERAL or len({tuple(server.split(":")[:2]) for server in servers}) > 1
+    networks = {int(IPv6Address(server.strip("[]").partition("%")[0])) >> _OWN_BITS for server in servers}
+    return len(servers) >= SEVERAL or len(networks) > 1
 
 
 def _probed(refused: list[Line]) -> set[str]:

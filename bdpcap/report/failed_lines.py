@@ -338,7 +338,8 @@ class Line:
             self.resetters.add(resetters)
 
     def join(self, other: Line) -> None:
-        """Add the connections of another line of the same kind, none of which was answered or ended by a reset."""
+        """Add the connections of another line of the same kind, none of which was answered."""
+        self.reset_late &= other.reset_late
         self.connections += other.connections
         self.syns += other.syns
         self.most_syns = max(self.most_syns, other.most_syns)

@@ -81,8 +81,8 @@ SCAN: Final = (
     "nothing to mend, unless nobody wanted the scan."
 )
 UPDATES: Final = (
-    "Port 7680 is where Windows offers updates to its peers (Delivery Optimization). Peers are often gone, or drop it: "
-    "nothing to mend."
+    "Port 7680 is where Windows offers updates to its peers (Delivery Optimization). Peers are often gone, or take no "
+    "connection: nothing to mend."
 )
 FINGERPRINTED: Final = (
     "The client sent SYNs that no TCP makes, as a scanner does to know a host's system: nothing to mend, if the scan was "
@@ -178,8 +178,8 @@ SUBFLOWS: Final = (
 )
 TAKEN: Final = "A NAT or proxy next to {} acknowledged the hello in its place: see there what became of it."
 OTHER_PROTOCOL: Final = (
-    "The host acknowledged the hello, and its program sent data only once an end had closed. So it seems to speak "
-    "another protocol on this port."
+    "The host acknowledged the hello. Where its program sent data at all, that was once an end had closed: it seems to "
+    "speak another protocol on this port."
 )
 NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
@@ -201,7 +201,8 @@ STOPPED_THERE: Final = (
     "limit, a balancer or a device on the way refused these."
 )
 GAVE_UP: Final = (
-    "The reset came when all timers of the SYNs had run out, as of a NAT, a proxy or a server that gave up."
+    "The reset came when all timers of the SYNs had run out, as of a NAT or proxy that gave up a silent "
+    "host. See what drops the SYNs or their answers."
 )
 RESTARTED: Final = (
     "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "
@@ -262,8 +263,8 @@ ANSWERED_LATE: Final = (
     "The answers came late: the server, the way there, or a proxy or NAT before it was slow."
 )
 SILENT: Final = (
-    "The SYNs reached the capture next to the server, and it did not answer. A filter there dropped them, or the "
-    "server was busy: not up yet, or its queue of new connections was full (its backlog)."
+    "The SYNs reached the capture next to the server, and it did not answer. A filter there dropped them, nothing "
+    "listened yet, or the server's queue of new connections was full (its backlog)."
 )
 ANSWERS_LOST: Final = (
     "The server answered again before the client's confirmation came: a packet was lost, or the way takes longer than "

@@ -53,6 +53,9 @@ REPEATED: Final = 2
 REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 
+LONGEST_REFUSAL_NS: Final = 500_000_000
+"""Longest time until a SYN is refused, a round trip; a choice: few paths take longer."""
+
 MOST_SYNS: Final = 20
 """Most SYNs of one connection of a TCP, with room for copies: Linux sends seven (``tcp_syn_retries``), Windows five."""
 
@@ -385,13 +388,17 @@ def _least_rtt_ns(known_ns: NDArray[np.int64], otherwise_ns: NDArray[np.int64]) 
 def _reset_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which connections were reset after SYNs whose timers had all run out: the reset answers none of them.
 
-    Each timer is twice the last (RFC 6298 section 5.5), and the first is of a second or three. A NAT gives a connection
-    up so, in the place of a silent host.
+    Each timer is twice the last (RFC 6298 section 5.5). Where the first is of three seconds, a refusal of the last SYN
+    comes soon after it. A NAT gives a connection up so, in the place of a silent host.
     """
-    lasted_ns = (both["end_ns"] - both["start_ns"])[::2]
-    doublings = np.minimum(life["syns"], MOST_SYNS)
-    timers_ns = np.maximum(FIRST_TIMEOUT_NS * (2.0**doublings - 1), REPEATED_NS)
-    late: NDArray[np.bool_] = (life["handshake"] == "refused") & (lasted_ns >= timers_ns)
+    lasted_ns, doublings = (both["end_ns"] - both["start_ns"])[::2], np.minimum(life["syns"], MOST_SYNS)
+    timers_ns = FIRST_TIMEOUT_NS * (2.0**doublings - 1)
+    refused_ns = REPEATED_NS * (2.0 ** (doublings - 1) - 1) + LONGEST_REFUSAL_NS
+    late: NDArray[np.bool_] = (
+        (life["handshake"] == "refused")
+        & (life["syns"] >= GIVEN_UP)
+        & (lasted_ns >= np.maximum(timers_ns, refused_ns))
+    )
     return late
 
 

@@ -199,7 +199,7 @@ def _sum(flow: Flow, shares: Shares) -> str:
         else "the server's answers",
     }
     if side == "server" and not wait and not sent_again(flow) and _within(flow._requests):
-        wait = ", most of it after their first byte"
+        wait = ", most of it after the first byte of an answer"
     beside = f", {who[second]} {units.share(next_part)}" if next_part >= SECOND else ""
     # What a server sends unasked may be no answer.
     slow = "" if side == "server" or shares.news else _slow_answer(flow)
