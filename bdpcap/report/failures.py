@@ -258,7 +258,8 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     withdrawn = incomplete & (ended == "rst") & by_client
     # A lone SYN-ACK was answered, and the capture lacks the answer.
     repeated = life["syn_acks"] >= REPEATED
-    no_answer = (handshake == "never answered") & ~waiting | _reset_late(life, both)
+    reset_late = _reset_late(life, both)
+    no_answer = (handshake == "never answered") & ~waiting | reset_late
     kind = np.full(len(handshake), None, dtype=object)
     # A later kind outranks an earlier one.
     for name, holds in (
@@ -281,7 +282,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
             | reset & cut & gave_up
             | never_arrived,
         ),
-        ("refused", (handshake == "refused") & ~_reset_late(life, both)),
+        ("refused", (handshake == "refused") & ~reset_late),
         ("never completed", incomplete & repeated),
         ("withdrawn", withdrawn),
         ("never answered", no_answer),
