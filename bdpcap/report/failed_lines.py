@@ -475,8 +475,7 @@ class Line:
         lasted_ns = self.end_ns - self.start_ns
         if self.reset_late:
             resets = "a reset" if self.connections == 1 else "resets up to"
-            first = "it" if self.syns == 1 else "the first"
-            return f"{tries}, and {resets} {units.duration(self.longest_ns)} after {first}"
+            return f"{tries}, and {resets} {units.duration(self.longest_ns)} after the first"
         return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
 
     def _opening(self) -> str:
