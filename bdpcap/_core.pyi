@@ -202,8 +202,9 @@ class Analysis:
         the first one after both SYNs. `tls_alert` is the description of the first fatal TLS alert in clear text, which
         `tls_alert_by` sent. `tls_unanswered_ns` is the time from a TLS hello until an end closed, if the server sent no
         data before; `http_unanswered_ns` is that from an HTTP/1 request in clear text. `asks_proxy` is 1 where the client
-        sent such a request to a proxy. `unanswered_fins_by` sent `unanswered_fins`. `client_unacknowledged_bytes` are
-        those of `unacknowledged_bytes` that the client sent.
+        sent such a request to a proxy. `error_status` is the status of the last of `error_responses`: the errors among
+        the `http_responses`, and FTP's replies that a connection for data failed. `unanswered_fins_by` sent
+        `unanswered_fins`. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client sent.
         """
     def datagrams(self) -> dict[str, Any]:
         """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""

@@ -18,6 +18,7 @@ from bdpcap.host import compare
 from bdpcap.report import (
     common_stalls,
     connections,
+    error_responses,
     headline,
     host,
     no_flows,
@@ -116,6 +117,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *udp,
             *_section(failed_title, lambda: _first(connections.counted(capture), most)),
             *_section("CONNECTIONS THAT OPENED LATE", lambda: _first(connections.late(capture), most)),
+            *_section(
+                error_responses.TITLE.upper(), lambda: _first(error_responses.sentences(capture), most)
+            ),
         ]
 
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))

@@ -204,6 +204,12 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "http_unanswered_ns": Column(
         "Int64", "from an HTTP/1 request until an end closed, if the server sent no data after it; else null"
     ),
+    "http_responses": Column("int64", "responses of HTTP/1 in clear text, as far as each begins a segment"),
+    "error_responses": Column(
+        "int64",
+        "those of them with a status from 400 on, and FTP's replies 425 and 426 (no connection for data)",
+    ),
+    "error_status": Column("Int64", "status or code of the last error; null where there is none"),
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),

@@ -37,12 +37,36 @@ impl Marks {
     const TLS_ALERT: u64 = 1 << 61;
     /// The payload begins with a TLS record of a handshake; the lowest byte is its content type.
     const TLS_HANDSHAKE: u64 = 1 << 62;
-    /// The payload begins with a request of HTTP/1 in clear text; the lowest byte is 1 if it is to a proxy.
-    const HTTP_REQUEST: u64 = 1 << 63;
+    /// The payload begins with a message of HTTP/1 in clear text. The lowest bits are the status of a response; of a
+    /// request they are 0, or 1 if it is to a proxy. The payload may also be a reply of FTP; see [`Self::FTP`].
+    const HTTP: u64 = 1 << 63;
+    /// With [`Self::HTTP`]: the message is a reply of FTP, and the lowest bits are its code.
+    const FTP: u64 = 1 << 16;
+    /// Least status of a response (RFC 9110 section 15); a request has less.
+    const LEAST_STATUS: u16 = 100;
     /// A change of the cipher, as a content type (RFC 5246 section 6.2.1).
     const CHANGE_CIPHER: u8 = 20;
     /// Messages of a handshake, as a content type (RFC 5246 section 6.2.1).
     const HANDSHAKE: u8 = 22;
+
+    /// Which first bytes a message may have that has a mark.
+    const INITIALS: [bool; 256] = {
+        let mut initials = [false; 256];
+        let mut rest: &[u8] = &[
+            Self::CHANGE_CIPHER,
+            Self::HANDSHAKE,
+            b'G',
+            b'H',
+            b'C',
+            b'P',
+            b'4',
+        ];
+        while let [first, others @ ..] = rest {
+            initials[*first as usize] = true;
+            rest = others;
+        }
+        initials
+    };
 
     /// Length of iperf3's cookie in bytes, with the NUL that ends it (iperf3's `COOKIE_SIZE`).
     const COOKIE_BYTES: u32 = 37;
@@ -89,13 +113,24 @@ impl Marks {
     pub(super) fn may_mark(payload_bytes: u32, captured: &[u8]) -> bool {
         payload_bytes == Self::COOKIE_BYTES
             || payload_bytes == Self::ALERT_BYTES
-            || matches!(
-                captured,
-                [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..]
-                    | [b'G' | b'H', b'E', ..]
-                    | [b'C' | b'P', b'O', ..]
-                    | [b'P', b'U', ..]
-            )
+            || captured
+                .first()
+                .is_some_and(|first| Self::INITIALS[usize::from(*first)])
+                && Self::begins_message(captured)
+    }
+
+    /// Returns whether so many bytes may begin a message that has a mark.
+    #[cold]
+    const fn begins_message(captured: &[u8]) -> bool {
+        matches!(
+            captured,
+            [Self::CHANGE_CIPHER | Self::HANDSHAKE, 3, ..]
+                | [b'G', b'E', ..]
+                | [b'H', b'E' | b'T', ..]
+                | [b'C' | b'P', b'O', ..]
+                | [b'P', b'U', ..]
+                | [b'4', b'2', ..]
+        )
     }
 
     /// Returns the mark of a payload of so many bytes, of which these are captured.
@@ -111,10 +146,27 @@ impl Marks {
             | [b'P', b'O', b'S', b'T', b' ', target @ ..]
             | [b'H', b'E', b'A', b'D', b' ', target @ ..] => {
                 // A client names the scheme to a proxy alone (RFC 9112 section 3.2.2).
-                Self(Self::HTTP_REQUEST | u64::from(target.starts_with(b"http://")))
+                Self(Self::HTTP | u64::from(target.starts_with(b"http://")))
             }
             // Only a proxy is asked for a tunnel (RFC 9110 section 9.3.6).
-            [b'C', b'O', b'N', b'N', b'E', b'C', b'T', b' ', ..] => Self(Self::HTTP_REQUEST | 1),
+            [b'C', b'O', b'N', b'N', b'E', b'C', b'T', b' ', ..] => Self(Self::HTTP | 1),
+            // A status line (RFC 9112 section 4).
+            [
+                b'H',
+                b'T',
+                b'T',
+                b'P',
+                b'/',
+                b'1',
+                b'.',
+                b'0' | b'1',
+                b' ',
+                status @ ..,
+            ] => Self(status_code(status).map_or(0, |status| Self::HTTP | u64::from(status))),
+            // The server opened no connection for data, or had to abort one (RFC 959 section 4.2).
+            [b'4', b'2', b'5' | b'6', b' ', ..] => Self(
+                status_code(captured).map_or(0, |code| Self::HTTP | Self::FTP | u64::from(code)),
+            ),
             _ if payload_bytes == Self::ALERT_BYTES => Self::of_alert(captured),
             _ if payload_bytes == Self::COOKIE_BYTES => Self::of_cookie(captured),
             _ => Self(0),
@@ -162,7 +214,29 @@ impl Marks {
     #[must_use]
     #[inline(always)] // for every segment with payload
     pub const fn is_http_request(self) -> bool {
-        self.0 & Self::HTTP_REQUEST != 0
+        self.0 & Self::HTTP != 0 && self.low_bits() < Self::LEAST_STATUS
+    }
+
+    /// Returns the status of the response of HTTP/1 that the payload begins with; `None` where there is none.
+    #[must_use]
+    pub const fn http_status(self) -> Option<u16> {
+        let is_response = self.0 & Self::HTTP != 0 && self.0 & Self::FTP == 0;
+        if is_response && self.low_bits() >= Self::LEAST_STATUS {
+            Some(self.low_bits())
+        } else {
+            None
+        }
+    }
+
+    /// Returns the code of the payload, if it is FTP's reply that a connection for data failed; else `None`.
+    #[must_use]
+    pub const fn ftp_failure(self) -> Option<u16> {
+        const FAILURE: u64 = Marks::HTTP | Marks::FTP;
+        if self.0 & FAILURE == FAILURE {
+            Some(self.low_bits())
+        } else {
+            None
+        }
     }
 
     /// Returns whether the payload begins with a request of HTTP/1 to a proxy, in clear text.
@@ -185,6 +259,12 @@ impl Marks {
         self.value_of(Self::TLS_ALERT)
     }
 
+    /// Returns the lowest 16 bits.
+    const fn low_bits(self) -> u16 {
+        let [low, high, ..] = self.0.to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+
     /// Returns the lowest byte, the value of a mark; `None` without the mark.
     #[inline(always)] // for every segment with payload
     const fn value_of(self, mark: u64) -> Option<u8> {
@@ -194,6 +274,18 @@ impl Marks {
             Some(self.0.to_le_bytes()[0])
         }
     }
+}
+
+/// Returns the number of three digits, from 100 to 599, that a text begins with; `None` where there is none.
+fn status_code(text: &[u8]) -> Option<u16> {
+    let [first @ b'1'..=b'5', rest @ ..] = text else {
+        return None;
+    };
+    let [second @ b'0'..=b'9', third @ b'0'..=b'9', ..] = rest else {
+        return None;
+    };
+    let digits = [first, second, third].into_iter();
+    Some(digits.fold(0, |code, digit| 10 * code + u16::from(digit - b'0')))
 }
 
 /// Returns the codes of an option list, and its padding.
@@ -348,11 +440,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_reply_is_recognised_by_its_status() {
+        for (begin, http, ftp) in [
+            (&b"HTTP/1.1 404 Not Found"[..], Some(404), None),
+            (b"HTTP/1.0 200", Some(200), None),
+            (b"HTTP/1.1 999 x", None, None),
+            (b"HTTP/1.1 20", None, None), // the snaplen cut the status
+            (b"HTTP/2 404", None, None),
+            (b"425 Failed to establish connection.", None, Some(425)),
+            (b"426 Failure writing network stream.", None, Some(426)),
+            (b"421 Timeout.", None, None),
+            (b"425-1", None, None),
+            (b"GET / HTTP/1.1", None, None),
+        ] {
+            let marks = Marks::of_payload(500, begin);
+            assert_eq!((marks.http_status(), marks.ftp_failure()), (http, ftp));
+            let is_reply = http.is_some() || ftp.is_some();
+            assert!(!is_reply || Marks::may_mark(500, begin) && !marks.is_http_request());
+        }
+    }
+
     proptest! {
         #[test]
         fn any_payload_has_at_most_one_mark(length: u32, captured in prop::collection::vec(any::<u8>(), 0..44)) {
             let marks = Marks::of_payload(length, &captured);
-            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some(), marks.is_http_request()];
+            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some(), marks.is_http_request(), marks.http_status().is_some(), marks.ftp_failure().is_some()];
             prop_assert!(kinds.iter().filter(|is| **is).count() <= 1);
             prop_assert!(marks == Marks::default() || Marks::may_mark(length, &captured));
         }

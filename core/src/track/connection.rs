@@ -162,6 +162,32 @@ impl Question {
     }
 }
 
+/// Responses of the server in clear text, as far as each begins a segment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Responses {
+    /// Number of responses of HTTP/1, without interim ones (RFC 9110 section 15.2).
+    pub http: u32,
+    /// Number of errors: responses with a status from 400 on, and replies of FTP that a connection for data failed.
+    pub errors: u32,
+    /// Status or code of the last error.
+    pub last_error: Option<u16>,
+}
+
+impl Responses {
+    /// Port of an FTP server: only its replies are read as those of FTP (RFC 959 section 5.2).
+    const FTP_PORT: u16 = 21;
+
+    /// Adds a payload of the server at `port`.
+    fn add(&mut self, marks: Marks, port: u16) {
+        let status = marks.http_status().filter(|status| *status >= 200);
+        self.http = self.http.saturating_add(status.is_some().into());
+        let failure = marks.ftp_failure().filter(|_| port == Self::FTP_PORT);
+        let error = status.filter(|status| *status >= 400).or(failure);
+        self.errors = self.errors.saturating_add(error.is_some().into());
+        self.last_error = error.or(self.last_error);
+    }
+}
+
 /// Returns the end `from` that sends and the other end.
 fn own_and_other(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
     let [client, server] = halves;
@@ -197,6 +223,8 @@ pub struct Connection {
     pub iperf3_cookie: bool,
     /// The client asked a proxy for something of another host, in clear text.
     pub asks_proxy: bool,
+    /// The server's responses in clear text.
+    pub responses: Responses,
     /// The first fatal TLS alert in clear text: its sender, 0 for the client, and its description.
     pub tls_alert: Option<(u8, u8)>,
     /// The client's first question after the latest data of the server.
@@ -274,6 +302,7 @@ impl Connection {
             asked: None,
             unanswered: None,
             asks_proxy: false,
+            responses: Responses::default(),
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -614,6 +643,9 @@ impl Connection {
                     self.turns.begins_with(record, observed.at);
                 }
                 self.asks_proxy |= from == 0 && segment.marks.is_proxy_request();
+                if from == 1 {
+                    self.responses.add(segment.marks, self.ends[1].port);
+                }
                 let question = Question::of(segment.marks, observed.sequence == 1);
                 if let Some(question) = question.filter(|_| from == 0) {
                     self.asked.get_or_insert(Asked {

@@ -198,6 +198,7 @@ impl HalfOpen {
             tls_alert_by: NULL,
             tls_unanswered_ns: NULL,
             http_unanswered_ns: NULL,
+            error_status: NULL,
             unanswered_fins_by: NULL,
             syns: 1,
             answered_ns: NULL,

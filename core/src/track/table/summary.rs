@@ -284,6 +284,12 @@ packed_row! {
         /// Time from a request of HTTP/1 in clear text until an end closed, with no data of the server after the request, in
         /// ns; [`NULL`] elsewhere.
         pub http_unanswered_ns: i64,
+        /// Number of responses of HTTP/1 in clear text; see [`crate::track::connection::Responses`].
+        pub http_responses: i64,
+        /// Number of those, and of replies of FTP, that are errors.
+        pub error_responses: i64,
+        /// Status or code of the last of them; [`NULL`] where there is none.
+        pub error_status: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
         /// Number of SYNs of the server.
@@ -339,6 +345,9 @@ impl Life {
             tls_alert_by: alert_by.map_or(NULL, i64::from),
             tls_unanswered_ns: unanswered_ns(Question::TlsHello),
             http_unanswered_ns: unanswered_ns(Question::HttpRequest),
+            http_responses: connection.responses.http.into(),
+            error_responses: connection.responses.errors.into(),
+            error_status: connection.responses.last_error.map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),

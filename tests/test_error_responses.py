@@ -1,0 +1,78 @@
+"""Servers whose responses in clear text are errors."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from packets import pcap
+from scenario import HANDSHAKE, SERVER, scenario
+
+import bdpcap
+from bdpcap.report import error_responses
+
+HEADERS = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options
+
+
+def capture_of(*responses, port=SERVER.port):
+    """Return a capture in which one connection asks for each response in turn."""
+    dialogue, packets = HANDSHAKE, []
+    for number in range(len(responses)):
+        asked, answered = 1 + 100 * number, 1 + 200 * number
+        dialogue += f"+.1 > P. {asked}:{asked + 100}(100) ack {answered} win 502\n"
+        dialogue += f"+.02 < P. {answered}:{answered + 200}(200) ack {asked + 100} win 500\n"
+        dialogue += f"+.001 > . {asked + 100}:{asked + 100}(0) ack {answered + 200} win 502\n"
+    texts = iter(responses)
+    old, new = SERVER.port.to_bytes(2, "big"), port.to_bytes(2, "big")
+    for one in scenario(dialogue):
+        data = one.data
+        from_server = data[34:36] == old
+        data = data[:34] + (new + data[36:] if from_server else data[34:36] + new + data[38:])
+        if from_server and len(data) > HEADERS + 20:
+            text = next(texts)
+            data = data[:HEADERS] + text + data[HEADERS + len(text) :]
+        packets.append(replace(one, data=data))
+    return bdpcap.analyze(io.BytesIO(pcap(packets)))
+
+
+@pytest.mark.parametrize(
+    ("responses", "said"),
+    [
+        ([b"HTTP/1.1 404 No"], "1 of 1 HTTP response from port 80 of {} was an error: 404 (not found)."),
+        (
+            [b"HTTP/1.1 200 OK", b"HTTP/1.0 403 No", b"HTTP/1.1 401 No"],
+            "2 of 3 HTTP responses from port 80 of {} were errors, the last one: 401 (unauthorized).",
+        ),
+        # One error of the server is worth a look; the icon that a browser asks for is not.
+        ([b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK", b"HTTP/1.1 503 x"], "was an error: 503 (service unavail"),
+        ([b"HTTP/1.1 200 OK", b"HTTP/1.1 404 No"], None),
+        # An interim response, a redirection, an unknown status, and no HTTP.
+        ([b"HTTP/1.1 100 Go", b"HTTP/1.1 404 No"], "1 of 1 HTTP response"),
+        ([b"HTTP/1.1 302 Go", b"HTTP/1.1 304 No"], None),
+        ([b"HTTP/1.1 499 No"], "499 (an error)"),
+        ([b"404 Not Found"], None),
+        ([b"425 No data"], None),
+    ],
+)
+def test_a_server_is_named_whose_responses_are_errors(responses, said):
+    capture = capture_of(*responses, port=80)
+    sentences = [sentence for sentence, _ in error_responses.sentences(capture)]
+    assert len(sentences) == (said is not None)
+    assert all(said.format(SERVER.host) in sentence for sentence in sentences)
+    statuses = [text.split()[1] for text in responses if text.startswith(b"HTTP")]
+    wrong = [int(status) for status in statuses if status >= b"400"]
+    row = capture.connections.iloc[0]
+    assert row["error_responses"] == len(wrong)
+    assert row["http_responses"] == sum(status >= b"200" for status in statuses)
+    assert (None if row.isna()["error_status"] else row["error_status"]) == (wrong[-1] if wrong else None)
+
+
+def test_a_failed_data_connection_of_ftp_asks_for_passive_mode():
+    capture = capture_of(b"150 Here it comes", b"425 Failed to establish", port=21)
+    [(sentence, number)] = error_responses.sentences(capture)
+    assert number == 1
+    assert f"The FTP server {SERVER.host} reported that 1 data connection failed (425)." in sentence
+    assert "passive mode" in sentence
+    row = capture.connections.iloc[0]
+    assert (row["http_responses"], row["error_responses"], row["error_status"]) == (0, 1, 425)
