@@ -157,6 +157,7 @@ class Flow:
     window_told: tuple[int | None, int] | None = None  # scaled and as on the wire, in the last acknowledgment
     sent: list[Sent] = field(default_factory=list)
     frontier: Segment | None = None  # the segment that last moved SND.NXT
+    shown_ns: int | None = None  # when a bare acknowledgment moved SND.NXT
     captured: list[Segment] = field(default_factory=list)
     copied: bool = False  # one of them was captured more than once
     carried_payload: bool = False
@@ -325,6 +326,7 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
                 rtt_ns=rtt_ns,
                 **header,
             )
+    show_sent(own, segment, sequence, kind is None and not copied)
     if kind is not None:
         send(own, segment, sequence, kind)
         yield Row(
@@ -507,7 +509,8 @@ def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     above = [part for part in flow.sent if part.first >= end]
     # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
     patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
-    soon = bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
+    since_ns = min(above, key=lambda part: part.first).time_ns if above else flow.shown_ns
+    soon = since_ns is not None and segment.time_ns - since_ns < patience
     if clocks and soon and stream.initial_rtt_ns is not None:
         return True
     if newest and newest.identification and segment.identification:
@@ -540,6 +543,18 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
         flow.nxt, flow.frontier = end, segment
     data_end = end - segment.has(FIN)
     flow.data_nxt = data_end if flow.data_nxt is None else max(flow.data_nxt, data_end)
+
+
+def show_sent(flow: Flow, segment: Segment, sequence: int, bare: bool) -> None:
+    """RFC 9293 section 3.10.7.4: a bare acknowledgment has the number SND.NXT, so all below it was sent."""
+    if not (bare and segment.has(ACK)) or flow.nxt is None or flow.una is None:
+        return
+    if sequence <= flow.nxt + 1:  # a single number may be a FIN
+        return
+    window = (flow.window_told[0] or 0) if flow.window_told else 0
+    if sequence <= max(flow.nxt, flow.una + window):
+        flow.nxt, flow.data_nxt, flow.frontier = sequence, max(flow.data_nxt or 0, sequence), segment
+        flow.shown_ns = segment.time_ns
 
 
 def acknowledgment_kind(

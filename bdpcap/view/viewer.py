@@ -50,7 +50,7 @@ class Viewer:
 
     @property
     def labels(self) -> list[str]:
-        """A line for each flow: its stream, its ends, what it carried and what limited it."""
+        """A line for each flow: its stream, its ends, its bytes and its limit."""
         return [_label(flow) for _, flow in self._flows.iterrows()]
 
     def flow(self, place: int) -> Flow:

@@ -102,6 +102,12 @@ def _is_news(flow: Flow) -> bool:
     return stalled(flow) and not (held and brief)
 
 
+def _where_lost(flow: Flow) -> str:
+    """Return the advice on losses of a path that was there."""
+    local = on_one_machine(host(flow.sender), host(flow.receiver))
+    return remedies.ON_ONE_MACHINE if local else _STILL_THERE
+
+
 def _only_late(flow: Flow) -> bool:
     """Return whether a sender sent nothing again in its longest stall, and got its acknowledgments after it."""
     own = _in_stall(flow)
@@ -393,7 +399,7 @@ LOSSES: Final = Nature(
     "loss and timeouts",
     lambda flow: _is_news(flow) and not (mostly_needless(flow) or _only_late(flow) or _was_held(flow)),
     _losses,
-    lambda flow: (places.path(flow), _STILL_THERE),
+    lambda flow: (places.path(flow), _where_lost(flow)),
     shown,
 )
 """Such stalls that are no outage."""

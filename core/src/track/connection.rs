@@ -404,7 +404,11 @@ impl Connection {
         }
         if !observed.pure_ack {
             self.send(from, &observed, rows);
-        } else if !flags.has(Flags::ACK) && self.wants_events {
+        } else if flags.has(Flags::ACK) {
+            if self.halves[from].flow.shows_sent(observed.sequence) {
+                self.show_sent(from, &observed, rows);
+            }
+        } else if self.wants_events {
             // Malformed: neither data nor an acknowledgment. It still has an event.
             rows.events
                 .push(self.event_without_effect(from, segment, at));
@@ -626,18 +630,10 @@ impl Connection {
                 self.asked = None;
             }
             self.turns.set_unseen_bytes(self.unseen_bytes);
-            let way = &own.flow.tap_to_sender;
-            // No acknowledgment counts as delayed while the round trip to the receiver is unknown.
-            let rtts_ns = || {
-                let receiver_ns = way.receiver_rtt_min_ns();
-                (way.rtt_min_ns(), receiver_ns.unwrap_or(i64::MAX))
-            };
-            let size = (new_bytes, own.flow.mss());
-            let who = (self.number, direction);
-            if let Some(turn) = (self.turns).sent(who, size, all_acknowledged, rtts_ns, observed.at)
-            {
-                rows.turns.push(turn);
+            if effect.kind == Kind::Retransmission {
+                self.turns.retransmitted(direction, true, observed.at);
             }
+            self.add_to_turn(from, new_bytes, all_acknowledged, observed.at, rows);
             if !segment.marks.is_empty() {
                 if let Some(record) = segment.marks.tls_handshake() {
                     self.turns.begins_with(record, observed.at);
@@ -651,7 +647,7 @@ impl Connection {
                     self.asked.get_or_insert(Asked {
                         question,
                         time_ns: observed.at.time_ns,
-                        answers_from: other.flow.tap.snd_nxt().unwrap_or_default(),
+                        answers_from: self.halves[1].flow.tap.snd_nxt().unwrap_or_default(),
                     });
                 }
             }
@@ -659,13 +655,49 @@ impl Connection {
         // A copy of what the receiver has acknowledged is no part of the message: the first one was. With new bytes, the
         // first one was lost before the tap. A FIN that is sent again is none either.
         let copied = effect.kind == Kind::Retransmission && payload;
-        if copied && (new_bytes > 0 || !own.flow.tap.is_acknowledged()) {
+        if copied && (new_bytes > 0 || !self.halves[from].flow.tap.is_acknowledged()) {
             (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
         }
         if self.wants_events {
             rows.events
                 .push(self.event_of_sending(effect, from, observed));
         }
+    }
+
+    /// Adds so many new bytes of `from` to its turn.
+    #[inline(always)] // for every segment with payload
+    fn add_to_turn(
+        &mut self,
+        from: usize,
+        bytes: i64,
+        all_acknowledged: bool,
+        at: At,
+        rows: &mut Rows,
+    ) {
+        let flow = &self.halves[from].flow;
+        let way = &flow.tap_to_sender;
+        // No acknowledgment counts as delayed while the round trip to the receiver is unknown.
+        let rtts_ns = || {
+            let receiver_ns = way.receiver_rtt_min_ns();
+            (way.rtt_min_ns(), receiver_ns.unwrap_or(i64::MAX))
+        };
+        let who = (self.number, from as u8);
+        let size = (bytes, flow.mss());
+        rows.turns
+            .extend((self.turns).sent(who, size, all_acknowledged, rtts_ns, at));
+    }
+
+    /// Processes a pure acknowledgment which shows that its sender had sent data that the tap has not seen.
+    #[cold]
+    fn show_sent(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
+        if observed.copy {
+            return;
+        }
+        let (own, other) = own_and_other(&mut self.halves, from);
+        let all_acknowledged =
+            !self.turns.is_turn_of(from as u8) && own.is_everything_acknowledged(other, observed);
+        own.flow.show_sent(observed);
+        self.add_to_turn(from, 0, all_acknowledged, observed.at, rows);
     }
 
     /// Notes how long the client's question had waited when an end closes, unless the server sent data.
@@ -939,6 +971,17 @@ impl Connection {
             .filter(|&end| outstanding[end] > 0)
             .find_map(|end| self.halves[end].flow.retransmissions.unanswered_wait_ns());
         self.lifecycle.finish(outstanding, retry_wait_ns);
+    }
+
+    /// Returns the finished rounds of a direction in packed form; none without payload.
+    #[must_use]
+    pub fn packed_rounds(&self, direction: usize) -> &[u8] {
+        let half = &self.halves[direction];
+        if half.has_payload {
+            half.flow.packed_rounds()
+        } else {
+            &[]
+        }
     }
 
     /// Has this direction carried payload? Only such a direction is a flow.

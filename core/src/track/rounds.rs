@@ -228,7 +228,7 @@ impl Rounds {
 
     /// Counts the time before a send, which is a FIN without payload if `ends`. While it is unknown where the tap is
     /// (`vantage_pending`), an empty flight is not idle time: near the receiver, data are acknowledged at once.
-    #[inline]
+    #[inline(always)] // for every segment with payload
     pub fn before_send(
         &mut self,
         at: At,
@@ -395,11 +395,24 @@ impl Rounds {
         if let Some(usable) = sender.usable_window() {
             row.usable_window_min_bytes = least(row.usable_window_min_bytes, usable);
         }
+        self.await_acknowledgment(data.time_ns, sender);
+    }
+
+    /// Notes that an acknowledgment is awaited from `now_ns` on, if all was acknowledged before.
+    #[inline(always)] // for every segment with payload
+    fn await_acknowledgment(&mut self, now_ns: i64, sender: &Sender) {
         let waits = !sender.is_acknowledged(); // data may be captured after their acknowledgment
         if waits && (self.empty_since_ns != NULL || self.awaiting_since_ns == NULL) {
             self.empty_since_ns = NULL;
-            self.awaiting_since_ns = data.time_ns;
+            self.awaiting_since_ns = now_ns;
         }
+    }
+
+    /// Notes that data had been sent by `now_ns` which did not pass the tap.
+    pub fn sent_unseen(&mut self, now_ns: i64, sender: &Sender) {
+        self.data_time.sent(now_ns);
+        self.bursts.sent_unseen(now_ns);
+        self.await_acknowledgment(now_ns, sender);
     }
 
     /// Counts bytes as captured that were counted as unseen, in the rounds in which they were; rounds that were handed

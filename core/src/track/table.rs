@@ -560,7 +560,7 @@ impl Table {
     /// Yields the finished rounds of the data that one end of a stream sent, in order of time.
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let (start, bytes): (_, &[u8]) = match &self.connections[stream] {
-            Entry::Open(open) => (open.start, open.halves[from].flow.packed_rounds()),
+            Entry::Open(open) => (open.start, open.packed_rounds(from)),
             Entry::Ended(ended) => (ended.start(), ended.packed_rounds(from)),
             Entry::Ignored(_) | Entry::Quoted(_) | Entry::HalfOpen(_) | Entry::ShortLived(_) => {
                 Default::default()

@@ -91,6 +91,8 @@ pub struct Tap {
     /// IP identification and TSval of the segment that last advanced SND.NXT. Those of retransmissions are newer, those
     /// of reordered segments older.
     newest_ids: Option<(Option<u16>, Option<u32>)>,
+    /// When a pure acknowledgment last showed that data below SND.NXT were sent, ns; [`NULL`] before.
+    shown_ns: i64,
     /// Bytes that were acknowledged before they were captured.
     acked_unseen: Ranges,
     /// When the last acknowledgment of uncaptured bytes passed the tap, ns.
@@ -123,6 +125,7 @@ impl Default for Tap {
             sacked: Ranges::default(),
             probe_end: 0,
             newest_ids: None,
+            shown_ns: NULL,
             acked_unseen: Ranges::default(),
             acked_unseen_ns: 0,
             unseen_bytes: 0,
@@ -325,6 +328,16 @@ impl Tap {
         }
     }
 
+    /// Notes that the sender had sent all data below the sequence number of this pure acknowledgment: it is the sender's
+    /// SND.NXT (RFC 9293 section 3.10.7.4). Those that did not pass the tap were lost before it, or pass it later.
+    pub fn show_sent(&mut self, observed: &ObservedSegment<'_>) {
+        self.holes.add(self.snd_nxt, observed.sequence);
+        self.snd_nxt = observed.sequence;
+        self.space.advance(observed.sequence);
+        self.shown_ns = observed.at.time_ns;
+        self.newest_ids = Some((observed.segment.identification, observed.tsval));
+    }
+
     /// Does the first captured segment lie where no window reaches from all that was acknowledged before? Then those
     /// acknowledgments were not of this data. A device on the way may make some with foreign numbers, which are
     /// dropped (RFC 9293 section 3.10.7.4). All bytes below were sent before the capture.
@@ -511,7 +524,8 @@ impl Tap {
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
-        let soon = (self.records.time_above_ns(observed.sequence))
+        let shown_ns = known(self.shown_ns).filter(|_| observed.end() <= self.snd_nxt);
+        let soon = (self.records.time_above_ns(observed.sequence).or(shown_ns))
             .is_some_and(|above_ns| observed.at.time_ns - above_ns < self.reorder_timeout_ns);
         if clocks.is_some() && soon && self.has_path_rtt {
             return true;

@@ -172,7 +172,7 @@ impl Turns {
     /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the
     /// sender [has the turn alone](Self::is_turn_of). `rtts_ns` returns the round trips from the tap to the sender, `None`
     /// where it is unknown, and to the receiver.
-    #[inline]
+    #[inline(always)] // for every segment with payload
     pub fn sent(
         &mut self,
         who: (u32, u8),

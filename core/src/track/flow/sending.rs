@@ -78,9 +78,34 @@ impl Flow {
         effect
     }
 
+    /// Does a pure acknowledgment show data of its sender that did not pass the tap? Then its sequence number lies beyond
+    /// SND.NXT, and within the receiver's window. A single number may be a FIN.
+    #[inline]
+    #[must_use]
+    pub fn shows_sent(&self, sequence: i64) -> bool {
+        (self.tap.snd_nxt()).is_some_and(|next| sequence > next + 1)
+            && self.tap.snd_una().is_some()
+            && self.is_in_window(sequence)
+    }
+
+    /// Processes a pure acknowledgment that shows such data: they are in flight from now on.
+    #[cold]
+    pub fn show_sent(&mut self, observed: &ObservedSegment<'_>) {
+        let at = observed.at;
+        self.flush_repeated_acks();
+        self.deliver_before_send(observed.sequence, observed.tsecr, at);
+        let vantage_pending = || self.tap_to_sender.is_vantage_pending(at.time_ns);
+        let rounds = self.rounds.get();
+        rounds.before_send(at, false, vantage_pending, &self.sender);
+        self.tap.show_sent(observed);
+        self.sender
+            .send(observed.sequence, observed.sequence, false);
+        rounds.sent_unseen(at.time_ns, &self.sender);
+    }
+
     /// Delivers the acknowledgments that the sender must have received before it sent data up to `end`. They are those
     /// that its TSecr shows, those that have arrived by the clock, and those that allow it to send so far.
-    #[inline]
+    #[inline(always)] // for every segment with payload
     fn deliver_before_send(&mut self, end: i64, tsecr: Option<u32>, at: At) {
         self.advance_to(at, tsecr);
         if let Some(tsecr) = tsecr

@@ -183,6 +183,13 @@ impl Bursts {
         self.last_send_ns = now_ns;
     }
 
+    /// Notes that data had been sent by `now_ns` which did not pass the tap.
+    pub fn sent_unseen(&mut self, now_ns: i64) {
+        self.last_send_ns = now_ns;
+        self.first_unanswered_ns = NULL;
+        self.unanswered.clear();
+    }
+
     /// Begins a burst, or processes a retransmission: decides whether an acknowledgment triggered it.
     #[inline(never)] // once a burst
     fn begin_burst(&mut self, data: SentData, ack_age_ns: Option<i64>, row: &mut Round) {

@@ -54,7 +54,7 @@ impl EndedConnection {
     #[must_use]
     pub fn new(connection: &Connection, typical: &OnceLock<Typical>) -> Self {
         let flows = connection.halves.each_ref().map(|half| &half.flow);
-        let [client, server] = flows.map(Flow::packed_rounds);
+        let [client, server] = [0, 1].map(|end| connection.packed_rounds(end));
         let origin = |flow: &Flow| flow.tap.space.origin().map_or(NULL, i64::from);
         let head = Head {
             client_rounds: client.len() as u64,
