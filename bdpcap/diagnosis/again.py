@@ -1,4 +1,4 @@
-"""Retransmissions of both ends of a stream, in words: their share, and what to look for on the path."""
+"""Retransmissions of both ends of a stream, in words: their share, and the advice for the path."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import silence
 from bdpcap.explain.findings import path_mtu
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST, clause, sent_again
 from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
     from bdpcap.explain.sent_again import SentAgain
 
@@ -47,7 +50,18 @@ def _to_an_open_end(flow: Flow) -> SentAgain | None:
 
 def _is_rare(flow: Flow) -> bool:
     """Return whether the retransmissions of a flow's stream lie in one or two round trips: by chance, not by the path."""
-    return sum(int((one.rtts["retransmits"] > 0).sum()) for one in _flows(flow)) < FEWEST
+    return sum(map(len, _repairs(flow))) < FEWEST
+
+
+def _is_brief(flow: Flow) -> bool:
+    """Return whether the rounds with retransmissions of a flow's stream took less time than a person notices."""
+    lasted_ns = sum(int((own["end_ns"] - own["start_ns"]).sum()) for own in _repairs(flow))
+    return lasted_ns < NOTICED_NS
+
+
+def _repairs(flow: Flow) -> list[pd.DataFrame]:
+    """Return the rounds with retransmissions of each flow of a flow's stream."""
+    return [one.rtts[one.rtts["retransmits"] > 0] for one in _flows(flow)]
 
 
 def said(flow: Flow) -> str:
@@ -66,10 +80,12 @@ def said(flow: Flow) -> str:
 def advice(flow: Flow) -> tuple[str, str] | None:
     """Return whom to ask about a flow's retransmissions, and what to look for there; None if they were few."""
     again, ends = _to_an_open_end(flow), (host(flow.sender), host(flow.receiver))
-    if again is None or on_one_machine(*ends) or (again.overtaken and _is_rare(flow)):
+    if again is None or on_one_machine(*ends):
         return None
     if not again.arrived and (refused := _refused(flow)):
         return f"the router, {path_mtu.too_big(refused)[0].reporter}", path_mtu.ADVICE
+    if _is_rare(flow) and (again.overtaken or _is_brief(flow)):
+        return None
     client, server = ends if flow.is_from_client else reversed(ends)
     held = _OVERTAKEN if again.overtaken else _HELD
     return f"the path between {client} and {server}", held if again.arrived else _LOST

@@ -24,14 +24,15 @@ def owed_ns(exchanges: pd.DataFrame) -> pd.Series[Any]:
 def waited_ns(flow: Flow) -> int:
     """Return the time in ns from a flow's first request to the first byte of its answer; 0 where that is unknown.
 
-    Of a client that sent most of its data in one request, that request counts. Without the handshake, either end may have
-    asked.
+    Of a client, the request counts that held half of its data or more; of two, the one that waited longer. Without the
+    handshake, either end may have asked.
     """
     exchanges = flow._requests
     if exchanges.empty or not flow._counts["handshake"]:
         return 0
     served = exchanges["server"].iloc[0] == flow.sender
-    asked = exchanges.iloc[0 if served else int(exchanges["request_bytes"].argmax())]
-    if not served and 2 * asked["request_bytes"] <= flow.summary["payload_bytes"]:
-        return 0
-    return int(asked["response_start_ns"]) - int(asked["request_end_ns"])
+    asked = exchanges.head(1)
+    if not served:
+        asked = exchanges[2 * exchanges["request_bytes"] >= flow.summary["payload_bytes"]]
+    waited_ns = asked["response_start_ns"] - asked["request_end_ns"]
+    return 0 if waited_ns.empty else int(waited_ns.max())

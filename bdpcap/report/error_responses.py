@@ -45,7 +45,7 @@ _ADVICE: Final = {
     502: "see the server behind this one, which it could not reach",
     504: "see the server behind this one, which did not answer it in time",
 }
-"""What to look at, by the status (RFC 9110 section 15, RFC 6585 section 4)."""
+"""Advice by the status (RFC 9110 section 15, RFC 6585 section 4)."""
 _OF_CLIENT: Final = "see what the client asked for"
 _OF_SERVER: Final = "see the server's log"
 

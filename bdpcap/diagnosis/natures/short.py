@@ -460,8 +460,10 @@ def _let_wait_ns(flow: Flow) -> int:
 
 
 def _little(flow: Flow) -> str:
-    more = again.said(flow)
-    return f"{_said(flow)} {more}" if more else _said(flow)
+    said, own = _said(flow), _lossy(flow)
+    # The share of both ends would say it twice.
+    more = "" if own and own in said else again.said(flow)
+    return f"{said} {more}" if more else said
 
 
 def _short_advice(flow: Flow) -> tuple[str, str]:
