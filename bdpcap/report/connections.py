@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bdpcap.capture import Capture
+    from bdpcap.report.failed_around import Around
     from bdpcap.report.failed_lines import Line
 
 __all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences", "title"]
@@ -53,7 +54,8 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
     beside = around(capture)
     found, before = [], ""
     for kind in kinds:
-        for line, each in _joined((line, advice(line, kind, beside)) for line in lines(capture)[kind]):
+        advised = ((line, advice(line, kind, beside)) for line in lines(capture)[kind])
+        for line, each in _joined(advised, beside):
             words = of_several(line, each, beside)
             found.append(
                 (f"{line.sentence(kind)} {'As above.' if words == before else words}", line.connections)
@@ -62,7 +64,7 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
     return found
 
 
-def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
+def _joined(advised: Iterable[tuple[Line, str]], beside: Around) -> list[tuple[Line, str]]:
     """Return lines with their advice; one line has all that strangers tried, as each of them tries a port or two.
 
     One line also has all SYNs of a client that nobody answered, if the advice is on the client's side of the path.
@@ -71,7 +73,8 @@ def _joined(advised: Iterable[tuple[Line, str]]) -> list[tuple[Line, str]]:
     joined: dict[tuple[str, str], Line] = {}
     for line, words in advised:
         client = line.clients.one if len(line.clients) == 1 else ""
-        at_client = client and words in {*failed_words.AT_CLIENT, failed_words.UNREACHABLE.format(client)}
+        of_client = {failed_words.UNREACHABLE.format(client), beside.without_ipv6.get(client)}
+        at_client = client and words in {*failed_words.AT_CLIENT, *of_client}
         if words not in failed_words.OF_STRANGERS and not at_client:
             found.append((line, words))
             continue

@@ -139,7 +139,7 @@ def _of_client(line: Line, around: Around) -> str:
     """Return the advice on a client that nobody answered, by this address or over this IP version; empty for others."""
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return failed_words.UNREACHABLE.format(line.clients.one)
-    return failed_words.NO_IPV6 if len(line.clients) == 1 and line.clients.one in around.without_ipv6 else ""
+    return around.without_ipv6.get(line.clients.one, "") if len(line.clients) == 1 else ""
 
 
 def _never_repeated(line: Line, around: Around) -> str:

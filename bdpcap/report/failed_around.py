@@ -12,9 +12,10 @@ import numpy as np
 from bdpcap.explain import gateways
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
-from bdpcap.report import talks
+from bdpcap.report import failed_words, talks
 from bdpcap.report.failed_lines import MANY, NAMED, WITHOUT_DATA, lines
 from bdpcap.report.failures import LATE, TLS_UNANSWERED
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +46,14 @@ SEVERAL: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
+class _InVain:
+    """The ports that a client tried in vain, and when it began to."""
+
+    ports: set[str]
+    start_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """The capture around a failed connection."""
 
@@ -66,8 +75,8 @@ class Around:
     """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
     unreachable: set[str]
     """Clients that nobody answers."""
-    without_ipv6: set[str]
-    """Clients that tried several servers over IPv6 in vain, at ports that opened over IPv4 only."""
+    without_ipv6: dict[str, str]
+    """Advice for clients that tried several servers over IPv6 in vain, at ports that opened over IPv4 only meanwhile."""
     probed: set[str]
     """Servers that refused several hosts of the Internet at several ports: no service has such clients."""
     stand_ins: frozenset[tuple[str, int]]
@@ -89,7 +98,8 @@ def around(capture: Capture) -> Around:
     hosts = {name.one for kind in _TALKING for line in made[kind] for name in (line.clients, line.servers)}
     swept = _of_many_hosts(made)
     ports = {line.ports.one for kind in _BY_PORT for line in made[kind]}
-    others = talks.of(capture, hosts | swept.keys(), ports.union(*over_ipv6.values()))
+    ports = ports.union(*(tried.ports for tried in over_ipv6.values()))
+    others = talks.of(capture, hosts | swept.keys() | over_ipv6.keys(), ports)
     tries = [line for kind in WITHOUT_DATA for line in made[kind] if len(line.ports) >= MANY]
     return Around(
         first_ns=capture.info.first_ns or 0,
@@ -114,7 +124,9 @@ def around(capture: Capture) -> Around:
         },
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
         without_ipv6={
-            client for client, tried in over_ipv6.items() if any(map(others.only_over_ipv4, tried))
+            client: advice
+            for client, tried in over_ipv6.items()
+            if (advice := _without_ipv6(capture, client, tried, others))
         },
         probed=_probed(made["refused"]),
     )
@@ -131,15 +143,30 @@ def _multipath(capture: Capture) -> set[tuple[str, str]]:
     }
 
 
-def _over_ipv6(unanswered: list[Line]) -> dict[str, set[str]]:
-    """Return the clients that tried several servers over IPv6 in vain, with the ports that they tried."""
+def _over_ipv6(unanswered: list[Line]) -> dict[str, _InVain]:
+    """Return the clients that tried several servers over IPv6 in vain, with the ports and the time of that."""
     own = [line for line in unanswered if len(line.clients) == 1 and line.clients.one.startswith("[")]
     servers: defaultdict[str, set[str]] = defaultdict(set)
-    ports: defaultdict[str, set[str]] = defaultdict(set)
+    tried: dict[str, _InVain] = {}
     for line in own:
-        servers[line.clients.one].update(line.servers.first)
-        ports[line.clients.one].update(line.ports.first)
-    return {client: ports[client] for client in ports if _are_several(servers[client])}
+        client = line.clients.one
+        servers[client].update(line.servers.first)
+        before = tried.get(client, _InVain(set(), line.start_ns))
+        tried[client] = _InVain(before.ports | set(line.ports.first), min(before.start_ns, line.start_ns))
+    return {client: tried[client] for client in tried if _are_several(servers[client])}
+
+
+def _without_ipv6(capture: Capture, client: str, tried: _InVain, others: Talks) -> str:
+    """Return the advice for a client that tried several servers over IPv6 in vain; empty where others answered then."""
+    last_ns = others.last_over_ipv6(client)
+    if last_ns is None:
+        return failed_words.NO_IPV6 if any(map(others.only_over_ipv4, tried.ports)) else ""
+    if last_ns >= tried.start_ns or not any(
+        others.followed(client, port, tried.start_ns, capture.info.last_ns or 0) for port in tried.ports
+    ):
+        return ""
+    until_ns = last_ns - (capture.info.first_ns or 0)
+    return failed_words.LOST_IPV6.format(units.duration(until_ns))
 
 
 def _are_several(servers: set[str]) -> bool:

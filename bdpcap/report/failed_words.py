@@ -158,6 +158,10 @@ NO_IPV6: Final = (
     "No server answered over IPv6, and others did over IPv4. See whether this network has a route to the Internet over "
     "IPv6, or a firewall drops it."
 )
+LOST_IPV6: Final = (
+    "The last connection over IPv6 opened {} after the start, and later ones opened over IPv4 alone. This network lost "
+    "IPv6, or the host's address there is no longer valid: connect it again."
+)
 GIVEN_UP: Final = (
     "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
 )

@@ -117,6 +117,11 @@ class Talks:
         opened = self.over_ipv6[self.complete & (self.port == hash(port))]
         return bool(len(opened) and not opened.any())
 
+    def last_over_ipv6(self, client: str) -> int | None:
+        """Return when the last connection of a client over IPv6 began that opened, in ns; None without one."""
+        own = self.start_ns[(self.client == hash(client)) & self.over_ipv6 & self.complete]
+        return int(own.max()) if len(own) else None
+
     def answered(self, client: str) -> bool:
         """Return whether any host answered a client, or the client another as its server."""
         return hash(client) in self.client or self.answers(client)

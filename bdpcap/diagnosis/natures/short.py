@@ -274,15 +274,16 @@ def _waited_ns(flow: Flow) -> int:
 
 
 def _are_trips(flow: Flow) -> bool:
-    """Return whether a flow of its program took a few round trips of a long path.
+    """Return whether the data of a flow of its program were in flight for a few round trips of a long path.
 
-    Data were in flight for most of it, so the path and not the program set the pace.
+    That was most of its time, so the path and not the program set the pace.
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
-    if pd.isna(rtt_ns) or not NOTICED_NS <= summary["active_ns"] < _TRIPS * rtt_ns or lost(flow):
+    if pd.isna(rtt_ns) or summary["active_ns"] < NOTICED_NS or not _is_paced(flow) or lost(flow):
         return False
-    return _is_paced(flow) and 2 * in_flight.whole(flow).in_flight_ns > int(summary["active_ns"])
+    moved_ns = in_flight.whole(flow).in_flight_ns
+    return bool(int(summary["active_ns"]) / 2 < moved_ns < _TRIPS * rtt_ns)
 
 
 def _is_seen(flow: Flow) -> bool:
