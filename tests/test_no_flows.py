@@ -3,7 +3,7 @@
 import dpkt
 import pytest
 from packets import pcap
-from scenario import scenario
+from scenario import Address, scenario
 from small_transfer import CLIENT, SERVER, START, write_pcap
 
 import bdpcap
@@ -126,3 +126,22 @@ def test_several_connections_are_counted_by_their_handshakes(tmp_path):
     (tmp_path / "r.pcap").write_bytes(pcap(scenario(REFUSED)))
     said = sentence(bdpcap.analyze([*paths, tmp_path / "r.pcap"]))
     assert said == "3 connections carried no payload: 2 opened, 1 refused. There is nothing to judge."
+
+
+@pytest.mark.parametrize(
+    ("ports", "answer", "is_scan"), [(15, "R", True), (14, "R", False), (15, ".", False)]
+)
+def test_a_scan_with_acknowledgments_is_no_set_of_connections(ports, answer, is_scan, tmp_path):
+    packets = [
+        one
+        for port in range(1, ports + 1)
+        for one in scenario(
+            f"{port} > . 1:1(0) ack 1 win 1024\n+.001 < {answer} 1:1(0) ack 1 win 0",
+            server=Address("198.51.100.2", port),
+        )
+    ]
+    path = tmp_path / "scan.pcap"
+    path.write_bytes(pcap(packets))
+    said = sentence(bdpcap.analyze(path))
+    assert (f"A reset answered each of {ports} lone acknowledgments" in said) == is_scan
+    assert ("begun before the capture" in said) != is_scan

@@ -10,7 +10,7 @@ from dialogues import analysed
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
-from bdpcap.diagnosis import natures, nearly_all
+from bdpcap.diagnosis import bursts, natures, nearly_all
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
@@ -772,3 +772,13 @@ def test_a_lone_answer_that_took_seconds_is_the_servers(wait, told):
     assert words.startswith("Nothing to mend")
     said = headline.summary(capture, ranking.groups(capture))
     assert ("nothing on the path needs mending" in said) == told
+
+
+def test_a_burst_that_nothing_acknowledged_counts_as_one():
+    """Its bytes were sent, and the time before it is a pause of the flow."""
+    dialogue = (
+        HANDSHAKE + "+.1 < P. 1:3001(3000) ack 1 win 500\n+.001 > . 1:1(0) ack 3001 win 502\n"
+        "+2 < P. 3001:3701(700) ack 1 win 500\n+.005 > R. 1:1(0) ack 3701 win 0"
+    )
+    flow = analysed(dialogue).flow(0, str(SERVER))
+    assert bursts.sizes(flow).tolist() == [3000, 700]

@@ -34,9 +34,11 @@ def _numbers(rounds: pd.DataFrame) -> pd.Series[int]:
 
 
 def sizes(flow: Flow) -> pd.Series[int]:
-    """Return the bytes of each burst."""
+    """Return the bytes of each burst: those acknowledged, or else those in flight."""
     rounds = _with_data(flow)
-    return rounds["acked_bytes"].groupby(_numbers(rounds)).sum()
+    each = rounds.groupby(_numbers(rounds))
+    acknowledged: pd.Series[int] = each["acked_bytes"].sum()
+    return acknowledged.where(acknowledged > 0, each["in_flight_max_bytes"].max().fillna(0).astype("int64"))
 
 
 def largest(flow: Flow) -> pd.DataFrame:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pandas as pd
 
+from bdpcap.report.failed_lines import MANY
 from bdpcap.words import units
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bdpcap.capture import Capture
     from bdpcap.read.facts import CaptureInfo
 
@@ -32,6 +36,8 @@ _HANDSHAKES: Final = {
     "never completed": "never completed by the client",
 }
 """What became of a connection without payload, by its handshake."""
+_PROBED: Final = "probed"
+"""Kind of a connection that is only an acknowledgment and the reset that answered it (RFC 9293 section 3.10.7.1)."""
 
 
 def sentence(capture: Capture) -> str:
@@ -52,10 +58,15 @@ def sentence(capture: Capture) -> str:
 
 def _connections(capture: Capture) -> str:
     found: Counter[str] = Counter()
-    for columns, _ in capture._contents.streams.lifecycles(capture.info.last_ns):
-        found.update(columns["handshake"][columns["seen"]])
+    for columns, both in capture._contents.streams.lifecycles(capture.info.last_ns, "packets"):
+        probed = _is_probed(columns, both)
+        found.update(np.where(probed, _PROBED, columns["handshake"])[columns["seen"]].tolist())
     if not found:
         return "No flow carried payload: there is nothing to judge."
+    if found[_PROBED] >= MANY:
+        return _scanned(found)
+    # A few are the ends of older connections.
+    found += Counter({"not captured": found.pop(_PROBED, 0)})
     number = units.number(found.total(), "connection")
     each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
     if any(flaw.code == "no-data" for flaw in capture._contents.quality):
@@ -65,6 +76,26 @@ def _connections(capture: Capture) -> str:
     if found.total() == 1:
         return f"The connection was {_HANDSHAKES[next(iter(found))]} and carried no payload: there is nothing to judge."
     return f"{number} carried no payload: {each}. There is nothing to judge."
+
+
+def _is_probed(columns: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return which connections are one acknowledgment without a SYN, and the reset that answered it."""
+    one_each: NDArray[np.bool_] = (np.asarray(both["packets"]).reshape(-1, 2) == 1).all(axis=1)
+    probed: NDArray[np.bool_] = (
+        (columns["handshake"] == "not captured") & (columns["ended"] == "rst") & one_each
+    )
+    return probed
+
+
+def _scanned(found: Counter[str]) -> str:
+    """Return the verdict on a capture of a scan with acknowledgments, which belong to no connection."""
+    probes = units.number(found.pop(_PROBED), "lone acknowledgment")
+    others = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
+    rest = f" Connections without payload: {others}." if others else ""
+    return (
+        f"A reset answered each of {probes}, which belong to no connection. It is a scan with ACKs: it asks which ports "
+        f"a filter lets through.{rest} There is nothing to judge."
+    )
 
 
 def _nothing(info: CaptureInfo) -> str:
