@@ -47,6 +47,9 @@ def capture_of(*responses, port=SERVER.port):
         # One error of the server is worth a look; the icon that a browser asks for is not.
         ([b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK", b"HTTP/1.1 503 x"], "was an error: 503 (service unavail"),
         ([b"HTTP/1.1 200 OK", b"HTTP/1.1 404 No"], None),
+        # Credentials that were asked for and given are no error; those that are refused again are.
+        ([b"HTTP/1.1 401 No", b"HTTP/1.1 200 OK"], None),
+        ([b"HTTP/1.1 401 No", b"HTTP/1.1 401 No"], "2 of 2 HTTP responses"),
         # An interim response, a redirection, an unknown status, and no HTTP.
         ([b"HTTP/1.1 100 Go", b"HTTP/1.1 404 No"], "1 of 1 HTTP response"),
         ([b"HTTP/1.1 302 Go", b"HTTP/1.1 304 No"], None),
@@ -61,7 +64,8 @@ def test_a_server_is_named_whose_responses_are_errors(responses, said):
     assert len(sentences) == (said is not None)
     assert all(said.format(SERVER.host) in sentence for sentence in sentences)
     statuses = [text.split()[1] for text in responses if text.startswith(b"HTTP")]
-    wrong = [int(status) for status in statuses if status >= b"400"]
+    pairs = zip(statuses, [*statuses, b""][1:], strict=True)
+    wrong = [int(one) for one, then in pairs if one >= b"400" and not (one == b"401" and b"" < then < b"400")]
     row = capture.connections.iloc[0]
     assert row["error_responses"] == len(wrong)
     assert row["http_responses"] == sum(status >= b"200" for status in statuses)

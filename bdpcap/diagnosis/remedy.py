@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
-from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
-from bdpcap.explain import gate, remedies, sendbuf, shared_losses
+from bdpcap.explain import gate, remedies, sendbuf
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.exchange_shares import unasked_ns
@@ -106,7 +106,6 @@ def _first(flow: Flow) -> Remedy:
         _rewritten,
         _relayed,
         _beside_udp,
-        _after_losses,
         _on_one_machine,
         _pauses,
         _little_to_gain,
@@ -158,14 +157,6 @@ def _untimed(flow: Flow) -> Remedy | None:
         "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "
         "trip and no limit is known.",
     )
-
-
-def _after_losses(flow: Flow) -> Remedy | None:
-    """Return the advice on a flow whose pauses may be losses of a path that most hosts share; None for any other."""
-    if flow.summary["limit"] != "app" or not app.may_be_losses(flow):
-        return None
-    words = "Mend its losses first: flights that were lost before the capture look like pauses of a program."
-    return Remedy(shared_losses.place(flow), words)
 
 
 def _on_one_machine(flow: Flow) -> Remedy | None:
@@ -321,7 +312,9 @@ def _stops(flow: Flow) -> str:
 
 def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
-    if code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]:
+    if why is ALL["rwnd"].causes["yielding"] or (
+        code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]
+    ):
         return True
     if code is Code.CAPTURE_INCOMPLETE:
         return why in ALL["app"].causes.values()

@@ -43,10 +43,11 @@ def sentence(capture: Capture) -> str:
     found = _shared(capture)
     if found is None:
         return ""
+    lost = f"{units.share(found.lost)} of the packets to {found.receiver} were lost on the way"
+    # A loss after which nothing came does not show.
     return (
-        f"{units.share(found.lost)} of the packets to {found.receiver} were lost on the way, from {len(found.senders)} "
-        f"of {units.number(found.compared, 'host')}, and these are unrelated. Their paths share the one near "
-        f"{found.receiver}: see its wireless or access link first."
+        f"At least {lost}, from {len(found.senders)} of {units.number(found.compared, 'host')}, and these are unrelated. "
+        f"Their paths share the one near {found.receiver}: see its wireless or access link first."
     )
 
 

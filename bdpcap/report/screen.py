@@ -10,7 +10,17 @@ import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
-from bdpcap.diagnosis.natures import BLACK_HOLE, FAREWELL, LATE, LOSSES, MUTUAL, OUTAGE, STOPPED, nature
+from bdpcap.diagnosis.natures import (
+    BLACK_HOLE,
+    FAREWELL,
+    HIDDEN,
+    LATE,
+    LOSSES,
+    MUTUAL,
+    OUTAGE,
+    STOPPED,
+    nature,
+)
 from bdpcap.diagnosis.natures.short import speed
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
@@ -237,7 +247,7 @@ def head(flow: Flow) -> str:
 def rate(flow: Flow) -> str:
     """Return the rate reached and the rate that the path can carry; empty if the nature's sentence has it."""
     kind = nature(flow)
-    if kind not in (None, BLACK_HOLE, OUTAGE, LOSSES, LATE, STOPPED):
+    if kind not in (None, BLACK_HOLE, OUTAGE, LOSSES, LATE, STOPPED, HIDDEN):
         return ""
     if moved := speed(flow):
         return moved

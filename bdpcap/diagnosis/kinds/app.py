@@ -62,8 +62,7 @@ def _pauses(flow: Flow, own: pd.DataFrame) -> str:
     if found.own == 0:
         return ""
     paused = f"for {lasting}" if found.own == 1 else f"{units.count(found.own)} times, {lasting} in all"
-    unseen = ", or flights of it were lost before the capture" if may_be_losses(flow) else ""
-    return f"{_drained(flow, found)}it paused {paused}{unseen}"
+    return f"{_drained(flow, found)}it paused {paused}"
 
 
 def _drained(flow: Flow, found: pauses.Pauses) -> str:

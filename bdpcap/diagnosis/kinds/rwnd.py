@@ -25,6 +25,14 @@ STOOD: Final = 2
 """Last rounds that show the ceiling of a window: one that grows does so each round trip (tcp_rcv_space_adjust())."""
 
 
+FLOOR_SEGMENTS: Final = 2
+"""Segments to which a receiver that yields to other traffic lowers its window, and no further (RFC 9840)."""
+ETHERNET_MSS: Final = 1460
+"""Payload of a full segment on Ethernet over IPv4, in bytes (RFC 6691): a receiver counts in its own."""
+FALLS: Final = 3
+"""Fewest times that a window falls to that floor, and rises again; a choice. That of a slow reader falls below, to 0."""
+
+
 def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
     """Return in which rounds the window was closed, or too small for a segment."""
     closed: pd.Series[bool] = rtts["detail"] == "zero window"
@@ -64,6 +72,27 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
     return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{also}"
 
 
+def _yields(flow: Flow) -> bool:
+    """Return whether the window of a flow fell to two segments again and again, and never below.
+
+    The window scale rounds it down. The segments are those of the path, those that the receiver announced, or Ethernet's.
+    """
+    scale, announced = flow.summary["window_scale"], flow._counts["announced_mss_bytes"]
+    unit = 1 << (0 if pd.isna(scale) else int(scale))
+    segments = (int(mss) for mss in (flow.summary["mss_bytes"], announced, ETHERNET_MSS) if pd.notna(mss))
+    floors = [FLOOR_SEGMENTS * mss // unit * unit for mss in segments]
+    rounds = flow.rtts.dropna(subset=["window_min_bytes"])
+    floor = rounds["window_min_bytes"].min()
+    falls = (rounds["window_min_bytes"] == floor) & (rounds["window_max_bytes"].shift() > floor)
+    return floor in floors and int(falls.sum()) >= FALLS
+
+
+def _yielding(flow: Flow, _: pd.DataFrame) -> str:
+    least = flow.rtts["window_min_bytes"].dropna()
+    rounds = units.number(int((least == least.min()).sum()), "round")
+    return f"it stood at two segments, {units.exact_bytes(least.min())}, in {rounds}, and never below"
+
+
 def _passed_on(flow: Flow, own: pd.DataFrame) -> str:
     stream, receiver = relay.onward(flow) or (None, "")
     reason = _reader(flow, own)
@@ -92,6 +121,8 @@ def _ramp(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
+    if _yields(flow):
+        return "yielding"
     # A reader that closes the window and one that nearly does are the same cause.
     named = longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
     if named == "slow reader" and relay.onward(flow):
@@ -125,6 +156,14 @@ LIMIT: Final = Limit(
         "buffer": _FULL,
         "zero window": _SLOW,
         "slow reader": _SLOW,
+        "yielding": Cause(
+            "The receiver kept its window small",
+            _yielding,
+            places.receiver,
+            "Mend nothing if this is a background transfer, such as an update of Windows: so it yields to other traffic. "
+            "The settings of Delivery Optimization have the rate that it may take.",
+            lambda _: "",
+        ),
         "passed on": Cause(
             "The receiving program read too slowly",
             _passed_on,

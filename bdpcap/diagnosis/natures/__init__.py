@@ -12,6 +12,7 @@ from bdpcap.diagnosis.natures import (
     disowned,
     farewell,
     half,
+    hidden,
     in_turn,
     no_tcp,
     outage,
@@ -36,6 +37,7 @@ __all__ = [
     "BLACK_HOLE",
     "DISOWNED",
     "FAREWELL",
+    "HIDDEN",
     "LATE",
     "LOSSES",
     "MUTUAL",
@@ -60,6 +62,7 @@ LOSSES: Final = outage.LOSSES
 LATE: Final = outage.LATE
 STOPPED: Final = stopped.NATURE
 FAREWELL: Final = farewell.NATURE
+HIDDEN: Final = hidden.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
 MUTUAL: Final = (requests.MESSAGES, in_turn.NATURE, REQUESTS)
@@ -85,6 +88,7 @@ _ALL: Final = (
     short.NATURE,
     short.LITTLE,
     unasked.NATURE,
+    HIDDEN,
 )
 """Natures, the gravest first: the first that holds is the flow's."""
 

@@ -171,6 +171,8 @@ pub struct Responses {
     pub errors: u32,
     /// Status or code of the last error.
     pub last_error: Option<u16>,
+    /// Was the last response one that asks for credentials (RFC 9110 section 11)?
+    asks_credentials: bool,
 }
 
 impl Responses {
@@ -183,6 +185,10 @@ impl Responses {
         self.http = self.http.saturating_add(status.is_some().into());
         let failure = marks.ftp_failure().filter(|_| port == Self::FTP_PORT);
         let error = status.filter(|status| *status >= 400).or(failure);
+        if self.asks_credentials && status.is_some_and(|status| status < 400) {
+            self.errors = self.errors.saturating_sub(1); // it got them, so that was no error
+        }
+        self.asks_credentials = matches!(status, Some(401 | 407));
         self.errors = self.errors.saturating_add(error.is_some().into());
         self.last_error = error.or(self.last_error);
     }

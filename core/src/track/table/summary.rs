@@ -347,7 +347,9 @@ impl Life {
             http_unanswered_ns: unanswered_ns(Question::HttpRequest),
             http_responses: connection.responses.http.into(),
             error_responses: connection.responses.errors.into(),
-            error_status: connection.responses.last_error.map_or(NULL, i64::from),
+            error_status: (connection.responses.last_error)
+                .filter(|_| connection.responses.errors > 0)
+                .map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),

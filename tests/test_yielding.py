@@ -1,0 +1,40 @@
+"""A receiver that yields to other traffic by its window, which it lowers to two segments and no further (RFC 9840)."""
+
+from __future__ import annotations
+
+import pytest
+from dialogues import analysed
+from scenario import HANDSHAKE
+
+from bdpcap.report import screen
+
+MSS = 1460
+FLOOR = 2 * MSS // 4  # as in the header: the scale is 2
+
+
+def transfer(windows):
+    """Return a dialogue whose client fills each of these windows, as in the header, in turn."""
+    dialogue, sent = HANDSHAKE + "+.001 > . 1:1461(1460) ack 1 win 502\n", 1461
+    for window in windows:
+        dialogue += f"+.020 < . 1:1(0) ack {sent} win {window}\n"
+        for _ in range(window * 4 // MSS):
+            dialogue += f"+.00001 > . {sent}:{sent + MSS}({MSS}) ack 1 win 502\n"
+            sent += MSS
+    return f"{dialogue}+.020 < . 1:1(0) ack {sent} win {FLOOR}\n"
+
+
+@pytest.mark.parametrize(
+    ("windows", "yields"),
+    [
+        ([FLOOR, FLOOR, 2 * FLOOR, FLOOR, FLOOR] * 6, True),
+        ([FLOOR] * 30, False),  # a buffer of two segments
+        ([FLOOR, FLOOR, 2 * FLOOR, FLOOR // 2] * 6, False),  # it falls below
+        ([FLOOR + 10, FLOOR + 10, 2 * FLOOR] * 10, False),
+    ],
+)
+def test_a_window_that_falls_to_two_segments_and_no_further_yields(windows, yields):
+    # Slow start is over when the window falls.
+    flow = analysed(transfer([5 * FLOOR, 10 * FLOOR, 20 * FLOOR, *windows])).flow(0)
+    assert flow.summary["limit"] == "rwnd"
+    assert ("The receiver kept its window small" in " ".join(screen.sentences(flow))) == yields
+    assert ("background transfer" in flow.remedy.words) == yields
