@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from packets import pcap
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, Address, scenario
 
 import bdpcap
-from bdpcap.report import connections
+from bdpcap.report import connections, headline
 
 ASKED = "+.001 > P. 1:101(100) ack 1 win 502\n"
 TAKEN = f"{ASKED}+.02 < . 1:1(0) ack 101 win 500\n"
@@ -20,6 +20,17 @@ OVERTAKEN = (
     "+0 > . 101:101(0) ack 502 win 502"
 )
 AGAIN = "+.001 > P. 101:201(100) ack 1001 win 502\n+.02 < . 1001:1001(0) ack 201 win 500\n"
+
+
+def asking(dialogue, method, client=CLIENT):
+    """Return the packets of a dialogue whose client's data begin with a method."""
+    begin = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options
+    return [
+        replace(one, data=one.data[:begin] + method + one.data[begin + len(method) :])
+        if one.data[34:36] == client.port.to_bytes(2, "big") and len(one.data) > begin
+        else one
+        for one in scenario(HANDSHAKE + dialogue, client=client)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,15 +56,24 @@ AGAIN = "+.001 > P. 101:201(100) ack 1001 win 502\n+.02 < . 1001:1001(0) ack 201
     ],
 )
 def test_a_request_that_is_acknowledged_and_never_answered_fails(dialogue, method, waited):
-    begin = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options
-    packets = [
-        replace(one, data=one.data[:begin] + method + one.data[begin + len(method) :])
-        if one.data[34:36] == CLIENT.port.to_bytes(2, "big") and len(one.data) > begin
-        else one
-        for one in scenario(HANDSHAKE + dialogue)
-    ]
-    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    capture = bdpcap.analyze(io.BytesIO(pcap(asking(dialogue, method))))
     said = " ".join(connections.sentences(capture))
     assert (f"got no answer to an HTTP request, and ended after {waited}." in said) == (waited is not None)
     assert connections.failed(capture) == (waited is not None)
     assert capture.connections["http_unanswered_ns"].notna().any() >= (waited is not None)
+
+
+@pytest.mark.parametrize(("failed", "most"), [(12, True), (5, False)])
+def test_flows_of_connections_that_failed_need_mending(failed, most):
+    closed = f"{ASKED}+.02 < F. 1:1(0) ack 101 win 500\n+0 > . 101:101(0) ack 2 win 502"
+    served = f"{ANSWERED}+.001 > . 101:101(0) ack 1001 win 502"
+    packets = [
+        packet
+        for number in range(12)
+        for packet in asking(
+            closed if number < failed else served, b"GET ", Address(CLIENT.host, 40_000 + number)
+        )
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    assert connections.failed(capture) == failed
+    assert headline.no_bulk(capture).endswith("most of them on connections that failed.") == most

@@ -27,6 +27,10 @@ ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
+TRIED: Final = 10
+"""Most common stalls of which one is looked for in which the link carried nothing else; a choice."""
+OTHERS: Final = 20
+"""Most other connections whose round trips are looked at; a choice."""
 MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
 
@@ -72,9 +76,10 @@ def shared(capture: Capture) -> Shared | None:
     if not TWO <= len(stalls) <= MOST:
         return None
     found = [common for name, own in _by_host(stalls).items() for common in _common(name, own)]
-    if not found:
+    largest = sorted(found, key=lambda common: (-len(common.streams), common.start_ns - common.end_ns))
+    one = next((common for common in largest[:TRIED] if not _carried(capture, common)), None)
+    if one is None:
         return None
-    one = max(found, key=lambda common: (len(common.streams), common.end_ns - common.start_ns))
     found = [common for common in found if common.host == one.host]
     since_ns = one.start_ns - capture._contents.begin_ns(one.start_ns)
     since = units.duration(since_ns) if since_ns else "the start"
@@ -85,6 +90,31 @@ def shared(capture: Capture) -> Shared | None:
         f"Near {one.host}: See its wireless or access link first.",
         frozenset(stream for common in found for stream in common.streams),
     )
+
+
+def _carried(capture: Capture, common: _Common) -> bool:
+    """Return whether the link of a host carried data of as many connections as waited: then it had not stalled.
+
+    A round trip within that time shows it. Of the other connections, those with most bytes are looked at.
+    """
+    own = place.own(capture)
+    names = own if common.host in own else [common.host]
+    flows = capture.flows
+    beside = flows[
+        ~flows["stream"].isin(common.streams)
+        & (flows["start_ns"] < common.end_ns)
+        & (flows["end_ns"] > common.start_ns)
+        & (flows["sender"].map(host).isin(names) | flows["receiver"].map(host).isin(names))
+    ].nlargest(OTHERS, "payload_bytes")
+    capture._contents.verdicts.load(beside["stream"].tolist())
+    each = (capture.flow(*one).rtts for one in zip(beside["stream"], beside["sender"], strict=True))
+    carried = [
+        (rtts["start_ns"] > common.start_ns)
+        & (rtts["end_ns"] < common.end_ns)
+        & (rtts["acked_bytes"] > KEEP_ALIVE_BYTES)
+        for rtts in each
+    ]
+    return sum(map(any, carried)) >= len(common.streams)
 
 
 def explains(stalls: Shared, flow: Flow) -> bool:

@@ -101,9 +101,10 @@ def failed(capture: Capture) -> int:
     return sum(line.connections for line in wanting)
 
 
-def broke(capture: Capture) -> bool:
-    """Return whether a connection failed that may have carried data."""
-    return any(lines(capture)[kind] for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED))
+def broken(capture: Capture) -> int:
+    """Return the number of connections that failed and may have carried data."""
+    kinds = [kind for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED)]
+    return sum(line.connections for kind in kinds for line in lines(capture)[kind])
 
 
 def in_vain(capture: Capture) -> bool:

@@ -222,6 +222,8 @@ def no_bulk(capture: Capture) -> str:
     lives = capture._contents.streams.lifecycles(capture.info.last_ns)
     if not any(np.isin(life["handshake"], ("complete", "not captured")).any() for life, _ in lives):
         return f"No bulk transfer here: {carried}, all of it in SYNs that opened no connection."
+    if 2 * connections.broken(capture) >= len(flows):
+        return f"No bulk transfer here: {carried}, most of them on connections that failed."
     if moment := _moment(capture):
         return f"No bulk transfer here: {carried}. {moment}"
     leftover = _is_leftover(capture, flows) | flows.index.isin(_after_close(capture, flows))
