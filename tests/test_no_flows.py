@@ -129,14 +129,24 @@ def test_several_connections_are_counted_by_their_handshakes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ports", "answer", "is_scan"), [(15, "R", True), (14, "R", False), (15, ".", False)]
+    ("ports", "sent", "answer", "clients", "is_scan"),
+    [
+        (15, ".", "R", 1, True),
+        (14, ".", "R", 1, False),
+        (15, ".", ".", 1, False),
+        (15, "F.", "R", 1, False),  # the ends of older connections
+        (15, ".", "R", 15, False),  # clients of a server that lost its state
+    ],
 )
-def test_a_scan_with_acknowledgments_is_no_set_of_connections(ports, answer, is_scan, tmp_path):
+def test_a_scan_with_acknowledgments_is_no_set_of_connections(
+    ports, sent, answer, clients, is_scan, tmp_path
+):
     packets = [
         one
         for port in range(1, ports + 1)
         for one in scenario(
-            f"{port} > . 1:1(0) ack 1 win 1024\n+.001 < {answer} 1:1(0) ack 1 win 0",
+            f"{port} > {sent} 1:1(0) ack 1 win 1024\n+.001 < {answer} 1:1(0) ack 1 win 0",
+            client=Address(f"192.0.2.{port % clients}", 40_000),
             server=Address("198.51.100.2", port),
         )
     ]

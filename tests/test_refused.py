@@ -116,19 +116,21 @@ def test_a_network_without_a_way_over_ipv6_is_told_so(servers, network, answered
 
 
 @pytest.mark.parametrize(
-    ("ipv6_s", "ipv4_s", "told"),
+    ("ipv6_s", "ipv4_s", "others_s", "told"),
     [
-        (2, 30, True),
-        (22, 30, False),  # another server answered over IPv6 meanwhile
-        (2, 1, False),  # nothing shows that the host had a network at all
+        (2, 30, 1, True),
+        (22, 30, 1, False),  # another server answered over IPv6 meanwhile
+        (2, 30, 22, False),  # or another host got an answer
+        (2, 1, 1, False),  # nothing shows that the host had a network at all
     ],
 )
-def test_a_network_that_lost_ipv6_is_told_so(ipv6_s, ipv4_s, told):
-    client = Address("2001:db8::1", 50_000)
+def test_a_network_that_lost_ipv6_is_told_so(ipv6_s, ipv4_s, others_s, told):
+    client, other = Address("2001:db8::1", 50_000), Address("2001:db8::9", 50_000)
     opened = HANDSHAKE.replace("0     >", "{} >", 1)
     packets = scenario(opened.format(ipv6_s), client=client, server=Address("2001:db8:9::2", 443))
     packets += scenario(opened.format(ipv4_s), server=Address("203.0.113.7", 443))
     packets += scenario(opened.format(0), server=Address("203.0.113.7", 80))
+    packets += scenario(opened.format(others_s), client=other, server=Address("2001:db8:8::2", 443))
     for number in range(3):
         server = Address(f"2001:db8:{number}::2", 443)
         packets += scenario(f"{20 + number} {TRY}\n+1 {TRY}", client=client, server=server)

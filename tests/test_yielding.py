@@ -12,12 +12,13 @@ MSS = 1460
 FLOOR = 2 * MSS // 4  # as in the header: the scale is 2
 
 
-def transfer(windows):
+def transfer(windows, scale=2):
     """Return a dialogue whose client fills each of these windows, as in the header, in turn."""
-    dialogue, sent = HANDSHAKE + "+.001 > . 1:1461(1460) ack 1 win 502\n", 1461
+    opening = HANDSHAKE.replace("wscale 2", f"wscale {scale}")
+    dialogue, sent = opening + "+.001 > . 1:1461(1460) ack 1 win 502\n", 1461
     for window in windows:
         dialogue += f"+.020 < . 1:1(0) ack {sent} win {window}\n"
-        for _ in range(window * 4 // MSS):
+        for _ in range((window << scale) // MSS):
             dialogue += f"+.00001 > . {sent}:{sent + MSS}({MSS}) ack 1 win 502\n"
             sent += MSS
     return f"{dialogue}+.020 < . 1:1(0) ack {sent} win {FLOOR}\n"
@@ -38,3 +39,9 @@ def test_a_window_that_falls_to_two_segments_and_no_further_yields(windows, yiel
     assert flow.summary["limit"] == "rwnd"
     assert ("The receiver kept its window small" in " ".join(screen.sentences(flow))) == yields
     assert ("background transfer" in flow.remedy.words) == yields
+
+
+def test_a_window_that_shuts_is_no_small_one():
+    """No window of such a scale stands for two segments."""
+    flow = analysed(transfer([16, 4, 0, 4] * 6, scale=12)).flow(0)
+    assert "The receiver kept its window small" not in " ".join(screen.sentences(flow))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
-from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
-from bdpcap.diagnosis.natures import nature
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
+from bdpcap.diagnosis.natures import HIDDEN, nature
 from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
 from bdpcap.explain import gate, remedies, sendbuf
@@ -106,6 +106,7 @@ def _first(flow: Flow) -> Remedy:
         _rewritten,
         _relayed,
         _beside_udp,
+        _after_losses,
         _on_one_machine,
         _pauses,
         _little_to_gain,
@@ -157,6 +158,13 @@ def _untimed(flow: Flow) -> Remedy | None:
         "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "
         "trip and no limit is known.",
     )
+
+
+def _after_losses(flow: Flow) -> Remedy | None:
+    """Return the advice on a flow whose waits may be losses of a path that most hosts share; None for any other flow."""
+    if flow.summary["limit"] != "app" or not app.may_be_losses(flow):
+        return None
+    return Remedy(*HIDDEN.advice(flow))
 
 
 def _on_one_machine(flow: Flow) -> Remedy | None:

@@ -27,8 +27,8 @@ ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
-TRIED: Final = 10
-"""Most common stalls of which one is looked for in which the link carried nothing else; a choice."""
+TRIED: Final = 50
+"""Most common stalls of which it is asked what the link carried meanwhile, those of most connections; a choice."""
 OTHERS: Final = 20
 """Most other connections whose round trips are looked at; a choice."""
 MOST: Final = 1000
@@ -65,6 +65,8 @@ class _Common(NamedTuple):
 
     host: str
     peers: int
+    away: bool
+    """Whether one of the peers is on the Internet."""
     streams: list[int]
     start_ns: int
     end_ns: int
@@ -77,9 +79,10 @@ def shared(capture: Capture) -> Shared | None:
         return None
     found = [common for name, own in _by_host(stalls).items() for common in _common(name, own)]
     largest = sorted(found, key=lambda common: (-len(common.streams), common.start_ns - common.end_ns))
-    one = next((common for common in largest[:TRIED] if not _carried(capture, common)), None)
-    if one is None:
+    found = [common for common in largest[:TRIED] if not _carried(capture, common)]
+    if not found:
         return None
+    one = found[0]
     found = [common for common in found if common.host == one.host]
     since_ns = one.start_ns - capture._contents.begin_ns(one.start_ns)
     since = units.duration(since_ns) if since_ns else "the start"
@@ -105,16 +108,19 @@ def _carried(capture: Capture, common: _Common) -> bool:
         & (flows["start_ns"] < common.end_ns)
         & (flows["end_ns"] > common.start_ns)
         & (flows["sender"].map(host).isin(names) | flows["receiver"].map(host).isin(names))
-    ].nlargest(OTHERS, "payload_bytes")
-    capture._contents.verdicts.load(beside["stream"].tolist())
-    each = (capture.flow(*one).rtts for one in zip(beside["stream"], beside["sender"], strict=True))
-    carried = [
-        (rtts["start_ns"] > common.start_ns)
-        & (rtts["end_ns"] < common.end_ns)
-        & (rtts["acked_bytes"] > KEEP_ALIVE_BYTES)
-        for rtts in each
     ]
-    return sum(map(any, carried)) >= len(common.streams)
+    # Other hosts of a network say nothing about its link to the Internet.
+    ends = zip(beside["sender"].map(host), beside["receiver"].map(host), strict=True)
+    away = [any(is_public(end) for end in pair if end not in names) for pair in ends]
+    beside = beside[np.array(away, dtype=bool) == common.away].nlargest(OTHERS, "payload_bytes")
+    capture._contents.verdicts.load(beside["stream"].tolist())
+    carried = set()
+    for stream, sender in zip(beside["stream"], beside["sender"], strict=True):
+        rtts = capture.flow(stream, sender).rtts
+        within = (rtts["start_ns"] > common.start_ns) & (rtts["end_ns"] < common.end_ns)
+        if (within & (rtts["acked_bytes"] > KEEP_ALIVE_BYTES)).any():
+            carried.add(stream)
+    return len(carried) >= len(common.streams)
 
 
 def explains(stalls: Shared, flow: Flow) -> bool:
@@ -202,4 +208,7 @@ def _common(name: str, stalls: list[_Stall]) -> Iterator[_Common]:
             streams = sorted({one.stream for one in group})
             peers = {end for one in group for end in one.ends} - {name}
             if min(len(streams), len(peers)) >= TWO:
-                yield _Common(name, len(peers), streams, stall.start_ns, min(one.end_ns for one in group))
+                away = any(map(is_public, peers))
+                yield _Common(
+                    name, len(peers), away, streams, stall.start_ns, min(one.end_ns for one in group)
+                )

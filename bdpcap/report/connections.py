@@ -18,6 +18,7 @@ from bdpcap.report.failures import (
     TLS_FAILED,
     TLS_UNANSWERED,
     TOO_LATE,
+    blocks,
 )
 
 if TYPE_CHECKING:
@@ -101,10 +102,11 @@ def failed(capture: Capture) -> int:
     return sum(line.connections for line in wanting)
 
 
-def broken(capture: Capture) -> int:
-    """Return the number of connections that failed and may have carried data."""
+@once
+def broken(capture: Capture) -> set[int]:
+    """Return the streams of connections that failed and may have carried data."""
     kinds = [kind for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED)]
-    return sum(line.connections for kind in kinds for line in lines(capture)[kind])
+    return {stream for block in blocks(capture, kinds) for stream in block["stream"].tolist()}
 
 
 def in_vain(capture: Capture) -> bool:

@@ -33,16 +33,22 @@ Browsers ask for icons that many servers lack.
 MANY: Final = 1000
 """Most connections whose servers are named, the first ones; a choice: a server with an error mostly has more of it."""
 FTP_PORT: Final = 21
-"""Port of FTP (RFC 959 section 5.2): an error of it is that a connection for data failed."""
+"""Port of FTP (RFC 959 section 5.2)."""
+_FTP: Final = {
+    425: "it opened no connection for data ({}). In active mode it connects to the client, which a NAT or a firewall may "
+    "stop: passive mode (PASV or EPSV) avoids that.",
+    426: "a transfer was aborted ({}): its connection for data ended early. See in the server's log why.",
+}
+"""What a server of FTP reports, by the code (RFC 959 section 4.2), and the advice."""
 
 _ADVICE: Final = {
-    400: "see what the client sent, since the server could not read it",
+    400: "see what the client sent, since the server would not process it",
     401: "see which credentials the client sent",
     403: "see the server's rules of access",
     404: "see which address the client asked for",
     407: "see which credentials the client sent to the proxy",
     429: "the client asked too often",
-    502: "see the server behind this one, which it could not reach",
+    502: "see the server behind this one, which it could not reach, or which answered badly",
     504: "see the server behind this one, which did not answer it in time",
 }
 """Advice by the status (RFC 9110 section 15, RFC 6585 section 4)."""
@@ -52,7 +58,7 @@ _OF_SERVER: Final = "see the server's log"
 
 @dataclass
 class _Responses:
-    """Responses of one server: all of them, its errors, and the status of the last error."""
+    """Responses of one server: all of them, its errors, and the status of the last error, one of the server first."""
 
     responses: int = 0
     errors: int = 0
@@ -66,12 +72,14 @@ def sentences(capture: Capture) -> list[tuple[str, int]]:
     for server, responses, errors, status in _responses(capture):
         own = found[host(server), port(server)]
         own.responses, own.errors = own.responses + responses, own.errors + errors
-        own.status = status or own.status
+        # An error of the server comes before one of the client.
+        if status >= SERVER_ERROR or own.status < SERVER_ERROR:
+            own.status = status or own.status
     grave = {
         end: own
         for end, own in found.items()
         if own.errors
-        and (end[1] == FTP_PORT or own.status >= SERVER_ERROR or own.errors > MOST * own.responses)
+        and (_is_ftp(end[1], own) or own.status >= SERVER_ERROR or own.errors > MOST * own.responses)
     }
     most_first = sorted(grave.items(), key=lambda item: -item[1].errors)
     return [(_sentence(*end, own), own.errors) for end, own in most_first]
@@ -92,16 +100,17 @@ def _responses(capture: Capture) -> Iterator[tuple[str, int, int, int]]:
             yield str(server), responses, errors, status if errors else 0
 
 
+def _is_ftp(port: int, own: _Responses) -> bool:
+    return port == FTP_PORT and own.status in _FTP
+
+
 def _sentence(server: str, port: int, own: _Responses) -> str:
-    if port == FTP_PORT:
-        failed = units.number(own.errors, "data connection")
-        return (
-            f"The FTP server {server} reported that {failed} failed ({own.status}). In active mode it connects to the "
-            f"client, which a NAT or a firewall may stop: passive mode (PASV or EPSV) avoids that."
-        )
+    if _is_ftp(port, own):
+        times = "" if own.errors == 1 else f", {units.number(own.errors, 'time')}, "
+        return f"The FTP server {server} reported{times or ' '}that {_FTP[own.status].format(own.status)}"
     words = HTTPStatus(own.status).phrase if own.status in set(HTTPStatus) else "an error"
     which = f"{units.count(own.errors)} of {units.number(own.responses, 'HTTP response')}"
-    of_errors = "was an error" if own.errors == 1 else "were errors, the last one"
+    of_errors = "was an error:" if own.errors == 1 else "were errors, such as"
     advice = _ADVICE.get(own.status, _OF_SERVER if own.status >= SERVER_ERROR else _OF_CLIENT)
     last = f"{own.status} ({words.lower()})"
-    return f"{which} from port {port} of {server} {of_errors}: {last}. TCP carried them: {advice}."
+    return f"{which} from port {port} of {server} {of_errors} {last}. TCP carried them: {advice}."

@@ -158,15 +158,15 @@ def _over_ipv6(unanswered: list[Line]) -> dict[str, _InVain]:
 
 def _without_ipv6(capture: Capture, client: str, tried: _InVain, others: Talks) -> str:
     """Return the advice for a client that tried several servers over IPv6 in vain; empty where others answered then."""
-    last_ns = others.last_over_ipv6(client)
+    last_ns = others.last_over_ipv6(client, tried.ports)
     if last_ns is None:
         return failed_words.NO_IPV6 if any(map(others.only_over_ipv4, tried.ports)) else ""
-    if last_ns >= tried.start_ns or not any(
-        others.followed(client, port, tried.start_ns, capture.info.last_ns or 0) for port in tried.ports
-    ):
+    end_ns = capture.info.last_ns or 0
+    followed = any(others.followed(client, port, tried.start_ns, end_ns) for port in tried.ports)
+    if not followed or others.answered_over_ipv6(tried.ports, tried.start_ns):
         return ""
     until_ns = last_ns - (capture.info.first_ns or 0)
-    return failed_words.LOST_IPV6.format(units.duration(until_ns))
+    return failed_words.LOST_IPV6.format(f"{units.duration(until_ns)} after" if until_ns else "at")
 
 
 def _are_several(servers: set[str]) -> bool:

@@ -159,7 +159,7 @@ NO_IPV6: Final = (
     "IPv6, or a firewall drops it."
 )
 LOST_IPV6: Final = (
-    "The last connection over IPv6 opened {} after the start, and later ones opened over IPv4 alone. This network lost "
+    "The last connection over IPv6 opened {} the start, and later ones opened over IPv4 alone. This network lost "
     "IPv6, or the host's address there is no longer valid: connect it again."
 )
 GIVEN_UP: Final = (

@@ -222,7 +222,7 @@ def no_bulk(capture: Capture) -> str:
     lives = capture._contents.streams.lifecycles(capture.info.last_ns)
     if not any(np.isin(life["handshake"], ("complete", "not captured")).any() for life, _ in lives):
         return f"No bulk transfer here: {carried}, all of it in SYNs that opened no connection."
-    if 2 * connections.broken(capture) >= len(flows):
+    if flows["stream"].isin(connections.broken(capture)).mean() > 1 / 2:
         return f"No bulk transfer here: {carried}, most of them on connections that failed."
     if moment := _moment(capture):
         return f"No bulk transfer here: {carried}. {moment}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap.report.failed_lines import MANY
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +37,12 @@ _HANDSHAKES: Final = {
     "never completed": "never completed by the client",
 }
 """What became of a connection without payload, by its handshake."""
+_ACK_AND_RST: Final = 4 + 32
+"""An acknowledgment and a reset, as Wireshark's ``tcp.completeness`` adds them up."""
+_SERVER: Final = 1
+"""The server, as the core numbers the ends."""
+_LOOKED_AT: Final = 1000
+"""Most such connections of a block of streams whose ends are looked at; a choice."""
 _PROBED: Final = "probed"
 """Kind of a connection that is only an acknowledgment and the reset that answered it (RFC 9293 section 3.10.7.1)."""
 
@@ -58,14 +65,19 @@ def sentence(capture: Capture) -> str:
 
 def _connections(capture: Capture) -> str:
     found: Counter[str] = Counter()
-    for columns, both in capture._contents.streams.lifecycles(capture.info.last_ns, "packets"):
+    asked: defaultdict[str, set[str]] = defaultdict(set)
+    streams = capture._contents.streams
+    for columns, both in streams.lifecycles(capture.info.last_ns, "packets"):
         probed = _is_probed(columns, both)
         found.update(np.where(probed, _PROBED, columns["handshake"])[columns["seen"]].tolist())
+        first = 2 * columns["stream"][probed][:_LOOKED_AT].astype(np.int64)
+        for client, server in zip(*(streams.endpoints(first + end) for end in (0, 1)), strict=True):
+            asked[host(client)].add(server)
     if not found:
         return "No flow carried payload: there is nothing to judge."
-    if found[_PROBED] >= MANY:
+    # Those of many clients answer older connections, as of a server or a NAT that lost its state.
+    if max(map(len, asked.values()), default=0) >= MANY:
         return _scanned(found)
-    # A few are the ends of older connections.
     found += Counter({"not captured": found.pop(_PROBED, 0)})
     number = units.number(found.total(), "connection")
     each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
@@ -79,11 +91,10 @@ def _connections(capture: Capture) -> str:
 
 
 def _is_probed(columns: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
-    """Return which connections are one acknowledgment without a SYN, and the reset that answered it."""
+    """Return which connections are one acknowledgment of the client without a SYN, and the reset that answered it."""
     one_each: NDArray[np.bool_] = (np.asarray(both["packets"]).reshape(-1, 2) == 1).all(axis=1)
-    probed: NDArray[np.bool_] = (
-        (columns["handshake"] == "not captured") & (columns["ended"] == "rst") & one_each
-    )
+    bare = columns["completeness"] == _ACK_AND_RST
+    probed: NDArray[np.bool_] = bare & (columns["ended_by"] == _SERVER) & one_each
     return probed
 
 

@@ -174,7 +174,7 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     mutual = any(_is_mutual(group.flow) for group in fine)
     what = "short transfers, requests and pauses" if mutual else "short transfers and pauses"
     capture = quiet[0].flow.capture if quiet else None
-    failures = capture is not None and part("the connections", lambda: broken(capture) > 0, lambda _: False)
+    failures = capture is not None and part("the connections", lambda: bool(broken(capture)), lambda _: False)
     aside = [what for what, holds in (("failures", failures), ("slow openings", _opened_late(fine))) if holds]
     nothing = f"{' and '.join(aside).capitalize()} aside, nothing" if aside else "Nothing"
     said = [

@@ -117,10 +117,19 @@ class Talks:
         opened = self.over_ipv6[self.complete & (self.port == hash(port))]
         return bool(len(opened) and not opened.any())
 
-    def last_over_ipv6(self, client: str) -> int | None:
-        """Return when the last connection of a client over IPv6 began that opened, in ns; None without one."""
-        own = self.start_ns[(self.client == hash(client)) & self.over_ipv6 & self.complete]
-        return int(own.max()) if len(own) else None
+    def last_over_ipv6(self, client: str, ports: Iterable[str]) -> int | None:
+        """Return when the last connection of a client over IPv6 began that opened at some ports, in ns; else None."""
+        own = self._over_ipv6(ports) & (self.client == hash(client))
+        return int(self.start_ns[own].max()) if own.any() else None
+
+    def answered_over_ipv6(self, ports: Iterable[str], after_ns: int) -> bool:
+        """Return whether a connection of any client to some ports over IPv6 began after a time and opened."""
+        return bool((self._over_ipv6(ports) & (self.start_ns >= after_ns)).any())
+
+    def _over_ipv6(self, ports: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which connections to some ports over IPv6 opened."""
+        opened: NDArray[np.bool_] = self.over_ipv6 & self.complete & np.isin(self.port, hashes(ports))
+        return opened
 
     def answered(self, client: str) -> bool:
         """Return whether any host answered a client, or the client another as its server."""

@@ -209,7 +209,7 @@ CONNECTIONS: Final[dict[str, Column]] = {
         "int64",
         "those of them with a status from 400 on, and FTP's replies 425 and 426 (no connection for data)",
     ),
-    "error_status": Column("Int64", "status or code of the last error; null where there is none"),
+    "error_status": Column("Int64", "status or code of the last error, one of the server first; or null"),
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),

@@ -80,7 +80,8 @@ def _yields(flow: Flow) -> bool:
     scale, announced = flow.summary["window_scale"], flow._counts["announced_mss_bytes"]
     unit = 1 << (0 if pd.isna(scale) else int(scale))
     segments = (int(mss) for mss in (flow.summary["mss_bytes"], announced, ETHERNET_MSS) if pd.notna(mss))
-    floors = [FLOOR_SEGMENTS * mss // unit * unit for mss in segments]
+    # Of a larger scale, no window stands for two segments.
+    floors = [FLOOR_SEGMENTS * mss // unit * unit for mss in segments if unit <= mss]
     rounds = flow.rtts.dropna(subset=["window_min_bytes"])
     floor = rounds["window_min_bytes"].min()
     falls = (rounds["window_min_bytes"] == floor) & (rounds["window_max_bytes"].shift() > floor)

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["NATURE"]
 
+_BY_ITSELF: Final = ("idle", "small writes")
+"""Details of a program that waited for nobody."""
 _ADVICE: Final = (
     "Mend its losses first: flights that were lost before the capture look like pauses of a program."
 )
 
 
 def _holds(flow: Flow) -> bool:
-    return bool(flow.summary["limit"] == "app" and app.may_be_losses(flow))
+    """Return whether the program of a flow seems to pause, for no reason that the capture shows."""
+    if flow.summary["limit"] != "app" or not app.may_be_losses(flow):
+        return False
+    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) in _BY_ITSELF
 
 
 def _sentence(flow: Flow) -> str:

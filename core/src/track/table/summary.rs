@@ -288,7 +288,7 @@ packed_row! {
         pub http_responses: i64,
         /// Number of those, and of replies of FTP, that are errors.
         pub error_responses: i64,
-        /// Status or code of the last of them; [`NULL`] where there is none.
+        /// Status or code of the last of them, one of the server first; [`NULL`] where there is none.
         pub error_status: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
@@ -346,10 +346,8 @@ impl Life {
             tls_unanswered_ns: unanswered_ns(Question::TlsHello),
             http_unanswered_ns: unanswered_ns(Question::HttpRequest),
             http_responses: connection.responses.http.into(),
-            error_responses: connection.responses.errors.into(),
-            error_status: (connection.responses.last_error)
-                .filter(|_| connection.responses.errors > 0)
-                .map_or(NULL, i64::from),
+            error_responses: connection.responses.errors().into(),
+            error_status: connection.responses.error().map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             answered_ns: since_start(lifecycle.answered_ns()),
