@@ -59,6 +59,8 @@ def test_a_slow_answer_is_named_beside_the_pauses_of_the_client(slow_s, named):
         if named
         else f"Nothing to mend on the path or at {SERVER.host}: the time passes at 192.0.2.1"
     )
+    # The server has a private address, so it is the reader's.
+    assert flow.remedy.words.endswith(f" See why {SERVER.host} began one answer after 2.02 s.") == named
 
 
 @pytest.mark.parametrize(

@@ -216,11 +216,17 @@ def _apart_from_client(shares: Shares) -> str:
     return f" {who} took {units.share(part)} of their time."
 
 
-def _slow_answer(flow: Flow) -> str:
-    """Return a sentence on the answer that let its request wait for longest; empty if nobody notices that."""
+def _longest_wait(flow: Flow) -> str:
+    """Return the longest time for which a request waited until its answer began; empty if nobody notices that."""
     # Data that the server sends later may be no part of the answer.
     waited_ns = (flow._requests["response_start_ns"] - flow._requests["request_end_ns"]).max()
-    return f" The longest answer began after {units.duration(waited_ns)}." if waited_ns >= NOTICED_NS else ""
+    return units.duration(waited_ns) if waited_ns >= NOTICED_NS else ""
+
+
+def _slow_answer(flow: Flow) -> str:
+    """Return a sentence on the answer that let its request wait for longest; empty if nobody notices that."""
+    waited = _longest_wait(flow)
+    return f" The longest answer began after {waited}." if waited else ""
 
 
 def _long_pause(flow: Flow) -> str:
@@ -350,8 +356,11 @@ def _of_client(flow: Flow, client: str, server: str, shares: Shares) -> str:
     """Return the advice where a client's pauses took most of the time."""
     whose = f"{client}, with its program or its user"
     if shares.parts["client"] >= MOST:
-        quick = "" if _slow_answer(flow) and not shares.news else f" or at {server}"
-        return f"Nothing to mend on the path{quick}: the time passes at {whose}."
+        waited = "" if shares.news else _longest_wait(flow)
+        ours = not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender")
+        slow = f" See why {server} began one answer after {waited}." if waited and ours else ""
+        quick = "" if waited else f" or at {server}"
+        return f"Nothing to mend on the path{quick}: the time passes at {whose}.{slow}"
     own, other = (units.share(shares.parts[end]) for end in ("client", "server"))
     if shares.relayed:
         return (
