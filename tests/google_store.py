@@ -7,17 +7,29 @@ import contextlib
 import http.server
 import json
 import re
+import sys
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LATER = "2026-01-01T00:00:00Z"
 
 
-class GoogleStore(http.server.ThreadingHTTPServer):
+class QuietServer(http.server.ThreadingHTTPServer):
+    """A server on this machine whose clients may close their connections at any time."""
+
+    def __init__(self, handler):
+        super().__init__(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class GoogleStore(QuietServer):
     """Buckets of objects by name, and the parts that were asked for, as (name, range)."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        super().__init__(Handler)
         self.buckets, self.parts = {}, []
 
 

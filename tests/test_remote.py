@@ -13,7 +13,7 @@ import duckdb
 import fsspec
 import pandas as pd
 import pytest
-from google_store import GoogleStore
+from google_store import GoogleStore, QuietServer
 from moto.server import ThreadedMotoServer
 from oracles import ROOT
 from packets import pcap, read_pcap
@@ -28,13 +28,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")  # ai
 SAMPLE = "linux61_advwinscale2_w50000.pcap.zst"
 
 
-class Server(http.server.ThreadingHTTPServer):
+class Server(QuietServer):
     """A plain server of files without ranges; it counts the bodies that it sends by file, and may cut them."""
 
     def __init__(self, folder):
-        super().__init__(("127.0.0.1", 0), partial(Handler, directory=folder))
+        super().__init__(partial(Handler, directory=folder))
         self.gets, self.most = [], None
-        self.url = f"http://127.0.0.1:{self.server_port}"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
