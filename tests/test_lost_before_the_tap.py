@@ -26,7 +26,7 @@ def test_the_number_of_an_acknowledgment_shows_that_data_were_sent(shown, is_sen
     capture = capture_of(ASKED + LOST.format(shown=shown) + AGAIN)
     answer = capture.flow(0, str(SERVER))
     assert answer.summary["retransmits"] == is_sent_again
-    # What was lost waited for its timer; else the server took these two seconds.
+    # Lost data waited for their timer; else the server took these two seconds.
     [exchange] = capture.exchanges.to_dict("records")
     waited_s = (exchange["response_start_ns"] - exchange["request_end_ns"]) / 1e9
     assert waited_s == pytest.approx(0.03 if is_sent_again else 2.03)

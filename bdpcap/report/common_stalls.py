@@ -8,6 +8,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.diagnosis.natures import LATE, OUTAGE, nature
+from bdpcap.diagnosis.natures.outage import acknowledged_within
 from bdpcap.explain import place
 from bdpcap.read import hops, vantage
 from bdpcap.report import failures
@@ -29,8 +30,6 @@ TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
 TRIED: Final = 50
 """Most common stalls of which it is asked what the link carried meanwhile, those of most connections; a choice."""
-OTHERS: Final = 20
-"""Most other connections whose round trips are looked at; a choice."""
 MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
 
@@ -105,21 +104,14 @@ def _carried(capture: Capture, common: _Common) -> bool:
     flows = capture.flows
     beside = flows[
         ~flows["stream"].isin(common.streams)
-        & (flows["start_ns"] < common.end_ns)
-        & (flows["end_ns"] > common.start_ns)
         & (flows["sender"].map(host).isin(names) | flows["receiver"].map(host).isin(names))
     ]
     # Other hosts of a network say nothing about its link to the Internet.
     ends = zip(beside["sender"].map(host), beside["receiver"].map(host), strict=True)
     away = [any(is_public(end) for end in pair if end not in names) for pair in ends]
-    beside = beside[np.array(away, dtype=bool) == common.away].nlargest(OTHERS, "payload_bytes")
-    capture._contents.verdicts.load(beside["stream"].tolist())
-    carried = set()
-    for stream, sender in zip(beside["stream"], beside["sender"], strict=True):
-        rtts = capture.flow(stream, sender).rtts
-        within = (rtts["start_ns"] > common.start_ns) & (rtts["end_ns"] < common.end_ns)
-        if (within & (rtts["acked_bytes"] > KEEP_ALIVE_BYTES)).any():
-            carried.add(stream)
+    beside = beside[np.array(away, dtype=bool) == common.away]
+    times = common.start_ns, common.end_ns
+    carried = set(acknowledged_within(capture, beside, *times, least_bytes=KEEP_ALIVE_BYTES + 1))
     return len(carried) >= len(common.streams)
 
 

@@ -32,6 +32,8 @@ __all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences", "title"]
 
 _WANTED: Final = ("withdrawn", TOO_LATE, "unclosed", "unused")
 """Kinds that an end may have wanted: no count of failures has them, nor path traces."""
+_WITH_DATA: Final = tuple(kind for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED))
+"""Kinds of failures of connections that may have carried data."""
 
 
 def sentences(capture: Capture) -> list[str]:
@@ -102,11 +104,16 @@ def failed(capture: Capture) -> int:
     return sum(line.connections for line in wanting)
 
 
-@once
+def broke(capture: Capture) -> bool:
+    """Return whether a connection failed that may have carried data."""
+    return any(lines(capture)[kind] for kind in _WITH_DATA)
+
+
 def broken(capture: Capture) -> set[int]:
     """Return the streams of connections that failed and may have carried data."""
-    kinds = [kind for kind in FAILED if kind not in (*WITHOUT_DATA, *_WANTED)]
-    return {stream for block in blocks(capture, kinds) for stream in block["stream"].tolist()}
+    if not broke(capture):
+        return set()
+    return {stream for block in blocks(capture, _WITH_DATA) for stream in block["stream"].tolist()}
 
 
 def in_vain(capture: Capture) -> bool:

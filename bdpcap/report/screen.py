@@ -28,7 +28,7 @@ from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, slow_answers, verdict
-from bdpcap.report.connections import broken
+from bdpcap.report.connections import broke
 from bdpcap.report.notes import notes
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -174,7 +174,7 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     mutual = any(_is_mutual(group.flow) for group in fine)
     what = "short transfers, requests and pauses" if mutual else "short transfers and pauses"
     capture = quiet[0].flow.capture if quiet else None
-    failures = capture is not None and part("the connections", lambda: bool(broken(capture)), lambda _: False)
+    failures = capture is not None and part("the connections", lambda: broke(capture), lambda _: False)
     aside = [what for what, holds in (("failures", failures), ("slow openings", _opened_late(fine))) if holds]
     nothing = f"{' and '.join(aside).capitalize()} aside, nothing" if aside else "Nothing"
     said = [

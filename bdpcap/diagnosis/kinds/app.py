@@ -23,7 +23,7 @@ from bdpcap.words.endpoints import both
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["HABITS", "LIMIT", "may_be_losses", "owing"]
+__all__ = ["HABITS", "LIMIT", "is_alone", "may_be_losses", "owing"]
 
 ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
@@ -43,6 +43,15 @@ HABITS: Final = {
     "kernel-room": "its kernel had sent all data, and the send buffer had room",
 }
 """Behaviour of the sending program in words, by the rule that decided."""
+
+
+_ALONE: Final = ("idle", "small writes")
+"""Details of a program that waited for nobody."""
+
+
+def is_alone(flow: Flow) -> bool:
+    """Return whether the program of a flow waited for nobody, for most of the time that it took."""
+    return LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) in _ALONE
 
 
 def may_be_losses(flow: Flow) -> bool:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NATURE"]
 
-_BY_ITSELF: Final = ("idle", "small writes")
-"""Details of a program that waited for nobody."""
 _ADVICE: Final = (
     "Mend its losses first: flights that were lost before the capture look like pauses of a program."
 )
@@ -26,9 +24,7 @@ _ADVICE: Final = (
 
 def _holds(flow: Flow) -> bool:
     """Return whether the program of a flow seems to pause, for no reason that the capture shows."""
-    if flow.summary["limit"] != "app" or not app.may_be_losses(flow):
-        return False
-    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) in _BY_ITSELF
+    return flow.summary["limit"] == "app" and app.may_be_losses(flow) and app.is_alone(flow)
 
 
 def _sentence(flow: Flow) -> str:

@@ -20,7 +20,9 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import both, host, on_one_machine
 
 if TYPE_CHECKING:
-    from bdpcap.capture import Flow
+    from collections.abc import Iterator
+
+    from bdpcap.capture import Capture, Flow
     from bdpcap.diagnosis.silence import Silence
 
 __all__ = ["LOSSES", "NATURE", "reached_others", "shown", "stalled"]
@@ -239,16 +241,25 @@ def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
 def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
     """Return whether the receiver's host acknowledged data of other connections in a silence; few are looked at."""
     flows = flow.capture.flows
-    beside = flows[
-        (flows["stream"] != flow.stream) & (flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)
-    ]
-    to_host = beside[beside["receiver"].map(host) == host(flow.receiver)].nlargest(_OTHERS, "payload_bytes")
-    flow.capture._contents.verdicts.load(to_host["stream"].tolist())
-    each = (flow.capture.flow(*one).rtts for one in zip(to_host["stream"], to_host["sender"], strict=True))
-    return any(
-        ((rtts["start_ns"] > since_ns) & (rtts["end_ns"] < end_ns) & (rtts["acked_bytes"] > 0)).any()
-        for rtts in each
-    )
+    to_host = flows[(flows["stream"] != flow.stream) & (flows["receiver"].map(host) == host(flow.receiver))]
+    return next(acknowledged_within(flow.capture, to_host, since_ns, end_ns), None) is not None
+
+
+def acknowledged_within(
+    capture: Capture, flows: pd.DataFrame, since_ns: int, end_ns: int, least_bytes: int = 1
+) -> Iterator[int]:
+    """Yield the streams of flows with so many bytes acknowledged in one round trip between two times.
+
+    Of the flows that lasted then, those with most bytes are looked at.
+    """
+    lasted = flows[(flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)]
+    largest = lasted.nlargest(_OTHERS, "payload_bytes")
+    capture._contents.verdicts.load(largest["stream"].tolist())
+    for stream, sender in zip(largest["stream"], largest["sender"], strict=True):
+        rtts = capture.flow(stream, sender).rtts
+        within = (rtts["start_ns"] > since_ns) & (rtts["end_ns"] < end_ns)
+        if (within & (rtts["acked_bytes"] >= least_bytes)).any():
+            yield int(stream)
 
 
 def _tries(flow: Flow, quiet: Silence) -> str:

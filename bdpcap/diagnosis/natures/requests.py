@@ -305,13 +305,17 @@ def _unknown_way(flow: Flow, side: str, server: str) -> tuple[str, str] | None:
     return (f"the server, {server}", _CAPTURE_THERE) if side == "network" and not _knows_way(flow) else None
 
 
+def _is_server_ours(flow: Flow, shares: Shares) -> bool:
+    """Return whether the reader of a capture can change the server, which no NAT or proxy hides."""
+    return not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender")
+
+
 def _of_others(flow: Flow, shares: Shares, side: str, server: str) -> tuple[str, str] | None:
     """Return the advice on a server behind a NAT or proxy, or of others, whose operator is asked; None for any other.
 
     Where nobody waited long for an answer, there is nothing to ask.
     """
-    ours = not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender")
-    if side != "server" or ours:
+    if side != "server" or _is_server_ours(flow, shares):
         return None
     if _answers_soon(flow, shares):
         began = units.duration(shares.typical.began_ns)
@@ -357,8 +361,8 @@ def _of_client(flow: Flow, client: str, server: str, shares: Shares) -> str:
     whose = f"{client}, with its program or its user"
     if shares.parts["client"] >= MOST:
         waited = "" if shares.news else _longest_wait(flow)
-        ours = not shares.relayed and is_ours(flow, "receiver" if flow.is_from_client else "sender")
-        slow = f" See why {server} began one answer after {waited}." if waited and ours else ""
+        ours = waited and _is_server_ours(flow, shares)
+        slow = f" See why {server} began one answer after {waited}." if ours else ""
         quick = "" if waited else f" or at {server}"
         return f"Nothing to mend on the path{quick}: the time passes at {whose}.{slow}"
     own, other = (units.share(shares.parts[end]) for end in ("client", "server"))

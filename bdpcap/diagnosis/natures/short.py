@@ -40,8 +40,6 @@ _TRIPS: Final = 8
 
 _ANSWERING: Final = ("response time", "proxy", "events")
 """Details of a program that owed an answer, or had news later."""
-_ALONE: Final = ("idle", "small writes")
-"""Details of a program that waited for nobody."""
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
 
@@ -376,7 +374,7 @@ def _is_one_burst(flow: Flow) -> bool:
     """
     if not _is_paced(flow):
         return False
-    alone = app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) in _ALONE
+    alone = app.is_alone(flow)
     bulk = nearly_all.rounds(flow) if alone else None
     if bulk is not None and nearly_all.span_ns(bulk) < NOTICED_NS:
         return True

@@ -284,7 +284,7 @@ packed_row! {
         /// Time from a request of HTTP/1 in clear text until an end closed, with no data of the server after the request, in
         /// ns; [`NULL`] elsewhere.
         pub http_unanswered_ns: i64,
-        /// Number of responses of HTTP/1 in clear text; see [`crate::track::connection::Responses`].
+        /// Number of responses of HTTP/1 in clear text; see [`crate::track::connection::responses::Responses`].
         pub http_responses: i64,
         /// Number of those, and of replies of FTP, that are errors.
         pub error_responses: i64,
