@@ -7,7 +7,7 @@ import pytest
 from dialogues import analysed, asked
 from scenario import CLIENT, HANDSHAKE, SERVER
 
-from bdpcap.diagnosis import pauses
+from bdpcap.diagnosis import bursts, pauses
 from bdpcap.diagnosis.kinds import app
 
 SCREEN = """
@@ -115,6 +115,24 @@ def test_a_server_waits_for_the_next_request_at_nobodys_cost():
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert pauses.of(flow.rtts).cause == "peer's data"
     assert app.LIMIT.cause(flow, own) is app.LIMIT.causes["response time"]
+
+
+def test_a_pause_may_begin_in_the_instant_in_which_a_round_ends():
+    """Two acknowledgments carry one time: the first ends a round, the second leaves nothing in flight for 5 s."""
+    lines, sent = [HANDSHAKE], 1
+    for _ in range(3):
+        lines += [
+            f"+5     > P. {sent}:{sent + 1460}(1460) ack 1 win 502",
+            f"+.0001 > P. {sent + 1460}:{sent + 1560}(100) ack 1 win 502",
+            f"+.02   < .  1:1(0) ack {sent + 1460} win 5000",
+            f"+0     < .  1:1(0) ack {sent + 1560} win 5000",
+        ]
+        sent += 1560
+    flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
+    found = pauses.of(flow.rtts)
+    assert (found.count, found.own_ns) == (2, 10_000_000_000)
+    assert list(bursts.sizes(flow)) == [1560] * 3
+    assert list(bursts.pauses_ns(flow)) == [5_000_000_000] * 2
 
 
 @pytest.mark.parametrize(

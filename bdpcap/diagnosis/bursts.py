@@ -27,10 +27,18 @@ def _with_data(flow: Flow) -> pd.DataFrame:
     return rtts[(rtts["acked_bytes"] > _FIN_BYTES) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
 
 
+def _before_ns(rounds: pd.DataFrame) -> pd.Series[int]:
+    """Return the time between each round's start and the end of the data before it, ns.
+
+    A pause that begins with a round has the data that were acknowledged at that time, with nothing in flight.
+    """
+    ends_ns = rounds["end_ns"].where(rounds["in_flight_max_bytes"].fillna(1) > 0, rounds["start_ns"])
+    return rounds["start_ns"] - ends_ns.shift()
+
+
 def _numbers(rounds: pd.DataFrame) -> pd.Series[int]:
     """Return the number of the burst of each round: a pause that a person notices ends one."""
-    pause_ns = rounds["start_ns"] - rounds["end_ns"].shift()
-    return (pause_ns >= NOTICED_NS).cumsum().astype("int64")
+    return (_before_ns(rounds) >= NOTICED_NS).cumsum().astype("int64")
 
 
 def sizes(flow: Flow) -> pd.Series[int]:
@@ -82,4 +90,4 @@ def ends_in_farewell(flow: Flow) -> bool:
 def pauses_ns(flow: Flow) -> pd.Series[int]:
     """Return the times between bursts."""
     rounds = _with_data(flow)
-    return (rounds["start_ns"] - rounds["end_ns"].shift())[_numbers(rounds).diff() > 0]
+    return _before_ns(rounds)[_numbers(rounds).diff() > 0]

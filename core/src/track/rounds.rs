@@ -340,9 +340,11 @@ impl Rounds {
         }
     }
 
-    /// Sets the counts of the open round, in which nothing is in flight and the window is unusable for `zero_ns`.
+    /// Sets the counts of the open round, in which nothing is in flight and the window is unusable for `zero_ns`. What
+    /// was in flight as it began was acknowledged at that time.
     fn set_idle(&mut self, empty_ns: i64, zero_ns: i64, turn: u8) {
         let row = &mut self.current.row;
+        row.in_flight_max_bytes = 0;
         row.empty_ns = empty_ns;
         row.zero_window_ns = zero_ns;
         row.window_blocked_ns = zero_ns;
