@@ -609,6 +609,20 @@ def test_pauses_that_nobody_notices_are_a_part_of_the_time_of_a_transfer():
     assert nearly_all.batches(far) == "2 bursts within 120 ms"
 
 
+def test_a_burst_ends_with_its_last_flight_however_small():
+    """The last flight of a burst is what is left: it needs no full window."""
+    ms = 1_000_000
+    rtts = pd.DataFrame(
+        {
+            "start_ns": [0, 10 * ms, 20 * ms, 500 * ms],
+            "end_ns": [10 * ms, 20 * ms, 30 * ms, 510 * ms],
+            "acked_bytes": [200, 20_000, 5_000, 5_000],
+        }
+    )
+    # The 200 bytes before are a slow exchange; the 5,000 bytes at 500 ms do not follow at once.
+    assert list(nearly_all._with_neighbours(rtts, rtts.iloc[[1]]).index) == [1, 2]
+
+
 @pytest.mark.parametrize(("most_bytes", "held"), [(1459, False), (1460, True)])
 def test_no_congestion_window_holds_less_than_a_segment(most_bytes, held):
     """RFC 5681 section 3.1: after a timeout, the window is one segment."""

@@ -41,8 +41,23 @@ def rounds(flow: Flow) -> pd.DataFrame | None:
         if run is None or run["acked_bytes"].sum() < least:
             return None
         own = run
+    own = _with_neighbours(rtts, own)
     brief = 0 < 2 * in_flight.within(flow, own).in_flight_ns < flow.summary["active_ns"]
     return own if brief else None
+
+
+def _with_neighbours(rtts: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Return some rounds with those that begin or end a burst of theirs: they follow at once, and carry data as fast.
+
+    The last flight of a burst is seldom a full one.
+    """
+    least_per_ns = REST * own["acked_bytes"].sum() / max(1, lasting_ns(own))
+    acked, lasting = rtts["acked_bytes"], (rtts["end_ns"] - rtts["start_ns"]).astype(float)
+    is_own = rtts.index.isin(own.index)
+    carries = is_own | ((acked > 0) & (acked >= least_per_ns * lasting))
+    joins = carries & carries.shift(fill_value=False) & (rtts["start_ns"] == rtts["end_ns"].shift())
+    run = (~joins).cumsum()
+    return rtts[carries & run.isin(run[is_own])]
 
 
 def _one_run(flow: Flow) -> pd.DataFrame | None:
