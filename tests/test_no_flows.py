@@ -155,3 +155,20 @@ def test_a_scan_with_acknowledgments_is_no_set_of_connections(
     said = sentence(bdpcap.analyze(path))
     assert (f"A reset answered each of {ports} lone acknowledgments" in said) == is_scan
     assert ("begun before the capture" in said) != is_scan
+
+
+def test_lone_acknowledgments_to_one_port_of_many_hosts_look_for_hosts(tmp_path):
+    """A port scanner sends them before its scan, to find the addresses that answer: RFC 9293 has a reset for each."""
+    packets = [
+        one
+        for last in range(1, 16)
+        for one in scenario(
+            f"{last} > . 1:1(0) ack 1 win 1024\n+.001 < R 1:1(0) ack 1 win 0",
+            server=Address(f"198.51.100.{last}", 80),
+        )
+    ]
+    path = tmp_path / "search.pcap"
+    path.write_bytes(pcap(packets))
+    assert "It is a search for hosts with ACKs: it asks which addresses answer." in sentence(
+        bdpcap.analyze(path)
+    )

@@ -254,6 +254,18 @@ def test_a_client_that_tries_many_hosts_and_uses_none_sweeps(hosts, refused, use
     assert first.endswith("unless it should reach one of them.") == sweep
 
 
+@pytest.mark.parametrize(("options", "sweep"), [("<mss 1460>", True), ("<mss 1460,sackOK,wscale 7>", False)])
+def test_a_scanner_sweeps_though_nobody_answers(options, sweep):
+    """No TCP of today sends SYNs with the MSS as their only option: scanners do. Others may have lost their route."""
+    packets = []
+    for one in range(1, 16):
+        ends = {"client": Address(CLIENT.host, 50_000 + one), "server": Address(f"198.51.100.{one}", 8_000)}
+        packets += scenario(f"0 > S 0:0(0) win 1024 {options}", **ends)
+    packets += scenario(f"9 {TRY}", client=Address("192.0.2.9", 9))
+    (line, *_) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("it looked for hosts with that service, as scans do" in line) == sweep
+
+
 @pytest.mark.parametrize(
     ("ttls", "trace"),
     [

@@ -72,7 +72,7 @@ class Around:
     searching: set[str]
     """Clients that tried many ports of many hosts."""
     sweeping: set[str]
-    """Clients that tried many hosts, some of which answered, and sent data to none of the ports that they tried."""
+    """Clients that looked for hosts with a service, and sent data to none of the ports that they tried."""
     unreachable: set[str]
     """Clients that nobody answers."""
     without_ipv6: dict[str, str]
@@ -196,7 +196,10 @@ def _probed(refused: list[Line]) -> set[str]:
 
 
 def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
-    """Return the clients that tried many hosts, some of which answered, with hashes of the ports that they tried."""
+    """Return the clients that tried many hosts, with hashes of the ports that they tried.
+
+    Some hosts answered, or no TCP of an operating system made the SYNs.
+    """
     by_client: defaultdict[str, list[tuple[str, Line]]] = defaultdict(list)
     for kind in WITHOUT_DATA:
         for line in made[kind]:
@@ -207,7 +210,7 @@ def _of_many_hosts(made: dict[str, list[Line]]) -> dict[str, NDArray[np.int64]]:
         for client, own in by_client.items()
         # Where no host answers, the route may be gone.
         if any(len(line.servers) >= MANY for _, line in own)
-        and any(kind != "never answered" for kind, _ in own)
+        and any(kind != "never answered" or (line.bare and len(line.servers) >= MANY) for kind, line in own)
     }
 
 

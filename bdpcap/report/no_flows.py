@@ -76,8 +76,9 @@ def _connections(capture: Capture) -> str:
     if not found:
         return "No flow carried payload: there is nothing to judge."
     # Those of many clients answer older connections, as of a server or a NAT that lost its state.
-    if max(map(len, asked.values()), default=0) >= MANY:
-        return _scanned(found)
+    most = max(asked.values(), key=len, default=set())
+    if len(most) >= MANY:
+        return _scanned(found, most)
     found += Counter({"not captured": found.pop(_PROBED, 0)})
     number = units.number(found.total(), "connection")
     each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
@@ -98,15 +99,18 @@ def _is_probed(columns: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[
     return probed
 
 
-def _scanned(found: Counter[str]) -> str:
-    """Return the verdict on a capture of a scan with acknowledgments, which belong to no connection."""
+def _scanned(found: Counter[str], asked: set[str]) -> str:
+    """Return the verdict on a capture of a scan with acknowledgments, which belong to no connection.
+
+    `asked` are the ends that one client asked: a port at many hosts, or many ports.
+    """
     probes = units.number(found.pop(_PROBED), "lone acknowledgment")
     others = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
     rest = f" Connections without payload: {others}." if others else ""
-    return (
-        f"A reset answered each of {probes}, which belong to no connection. It is a scan with ACKs: it asks which ports "
-        f"a filter lets through.{rest} There is nothing to judge."
-    )
+    sought = "It is a scan with ACKs: it asks which ports a filter lets through."
+    if len({end.rpartition(":")[2] for end in asked}) < MANY <= len({host(end) for end in asked}):
+        sought = "It is a search for hosts with ACKs: it asks which addresses answer."
+    return f"A reset answered each of {probes}, which belong to no connection. {sought}{rest} There is nothing to judge."
 
 
 def _nothing(info: CaptureInfo) -> str:
