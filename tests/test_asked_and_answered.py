@@ -116,6 +116,21 @@ def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
         assert (natures.nature(capture.flow(0, row["sender"])) is natures.TIMER) == is_timer
 
 
+@pytest.mark.parametrize(("sizes", "is_timer"), [((68, 65, 68, 66), True), ((68, 65, 81, 22), False)])
+def test_a_few_messages_of_many_sizes_are_no_timers(sizes, is_timer):
+    """A program that sleeps for a second between a registration, a login and two questions repeats nothing."""
+    lines, sent = [], 1
+    for number, size in enumerate(sizes):
+        lines += [
+            f"+1   > P. {sent}:{sent + size}({size}) ack {1 + 40 * number} win 502",
+            f"+.02 < P. {1 + 40 * number}:{41 + 40 * number}(40) ack {sent + size} win 500",
+        ]
+        sent += size
+    lines.append(f"+1 > . {sent}:{sent}(0) ack {1 + 40 * len(sizes)} win 502\n")
+    flow = analyzed("\n".join(lines)).flow(0, str(CLIENT))
+    assert (natures.nature(flow) is natures.TIMER) == is_timer
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_messages_that_nobody_asked_for_keep_nobody_waiting(asked):
     # Answers of twelve segments, more than an initial window, each 20 ms after its request; then one 9 s later.

@@ -346,7 +346,7 @@ def test_small_exchanges_are_no_time_of_a_transfer(monkeypatch):
         "1.00 MB of 1.02 MB in 20 ms at 400 Mbit/s; for another 60.4 s the connection was idle or exchanged little."
     )
     assert short.speed(timed(10_000_000)) == (
-        "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
+        "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection carried no data."
     )
     # Its peer asked again in that time.
     assert short.speed(timed(10_000_000, exchanges=2)).endswith("for another 60 s it had nothing to send.")

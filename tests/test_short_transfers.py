@@ -192,7 +192,7 @@ def test_a_farewell_of_tls_after_a_pause_is_no_burst(bytes_, closes, in_tls, num
     flow = analyzed(f"{writes(8, 0.001, 1)}\n{parting}").flow(0)
     flow.exchanges = flow.exchanges.reindex([0]).assign(tls_handshake=in_tls, server=str(SERVER))
     assert ("2 bursts" in bursts.counted(flow)) == (number == 2)
-    assert ("; for another 30 s" in screen.sentences(flow)[0]) == (number == 1)
+    assert ("within 100 ms; for 30 s" in screen.sentences(flow)[0]) == (number == 1)
 
 
 @pytest.mark.parametrize("fin", ["", "+5 > F. {0}:{0}(0) ack 1 win 502\n+.020 < . 1:1(0) ack {1} win 8000\n"])
@@ -302,3 +302,18 @@ def test_time_of_programs_or_of_a_full_window_is_no_slow_start(
     }
     flow = SimpleNamespace(summary=summary, _counts={"handshake": 3})
     assert slow_start._is_slow_start(flow) == slow
+
+
+@pytest.mark.parametrize(("idle_s", "kept"), [(0.5, False), (5, True)])
+def test_a_connection_that_was_open_before_its_data_needs_no_advice_to_keep_it(idle_s, kept):
+    """The handshake is then no part of the time: only the distance makes round trips shorter."""
+    lines, sent, acked = [f"+{idle_s} > . 1:1(0) ack 1 win 502"], 1, 1
+    for flight in (10, 20, 40, 20):
+        for _ in range(flight):
+            lines.append(f"+.0001 > . {sent}:{sent + 1460}(1460) ack 1 win 502")
+            sent += 1460
+        for number in range(flight // 2):
+            acked += 2920
+            lines.append(f"{'+.0001' if number else '+.018'} < . 1:1(0) ack {acked} win 65535")
+    flow = analyzed("\n".join(lines)).flow(0)
+    assert ("A kept connection" in slow_start.NATURE.advice(flow)[1]) != kept

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Pauses", "are_equal", "of", "period_ns"]
+__all__ = ["MANY", "Pauses", "are_equal", "of", "period_ns"]
 
 FEWEST: Final = 3
 """Pauses with data of the peer that show whom the program waits for: one or two may be a greeting."""
@@ -71,7 +71,7 @@ def period_ns(rounds: pd.DataFrame) -> int | None:
     return int(between.median()) if len(between) >= MANY and are_equal(between) else None
 
 
-def are_equal(between_ns: pd.Series[float]) -> bool:
-    """Return whether some intervals, ns, are so equal that a timer made them; False without any."""
-    usual_ns = between_ns.median()
-    return bool(((between_ns - usual_ns).abs() <= SPREAD * usual_ns).mean() >= EQUAL)
+def are_equal(some: pd.Series[float]) -> bool:
+    """Return whether some intervals, or sizes, are so equal that a timer made them; False without any."""
+    usual = some.median()
+    return bool(((some - usual).abs() <= SPREAD * usual).mean() >= EQUAL)

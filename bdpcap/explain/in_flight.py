@@ -47,6 +47,17 @@ class Transfer:
         """Time from the first byte to the acknowledgment of the last, pauses included."""
         return self.in_flight_ns + self.pauses_ns
 
+    @property
+    def _coarse_ns(self) -> int | None:
+        """Time that stands for that of data in one initial window: digits of less than a second need more; else None."""
+        fits = (ns for ns in (AT_ONCE_NS, NOTICED_NS) if self.spanned_ns < ns)
+        return None if self.is_paced else next(fits, None)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the words give the time of the data, and not one in which they fit."""
+        return self.is_timed and self._coarse_ns is None
+
     def words(self, total_bytes: int | None = None, bursts: str = "") -> str:
         """Return size, time and rate, with the total of another size after the size, and the bursts after the time.
 
@@ -62,9 +73,8 @@ class Transfer:
         if bursts and not self.is_paced:
             return f"{size}{of} in {bursts}"
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
-        coarse_ns = [ns for ns in (AT_ONCE_NS, NOTICED_NS) if self.spanned_ns < ns]
-        if not self.is_paced and (coarse_ns or has_pauses):
-            return f"{size}{of} within {units.duration([*coarse_ns, self.spanned_ns][0])}"
+        if not self.is_paced and (self._coarse_ns or has_pauses):
+            return f"{size}{of} within {units.duration(self._coarse_ns or self.spanned_ns)}"
         reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
         rate = gate.reached_bps(reached) if self.is_paced else None
         at = (

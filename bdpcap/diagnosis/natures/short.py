@@ -64,8 +64,9 @@ def speed(flow: Flow) -> str:
     idle = "the connection was idle or exchanged little"
     if bulk is None:
         asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
-        idle = "it had nothing to send" if asked else "the connection was open and idle"
-    another = "" if bulk is None and _is_counted(flow) else "another "
+        idle = "it had nothing to send" if asked else "the connection carried no data"
+    is_apart = moved.is_exact and not (bulk is None and _is_counted(flow))
+    another = "another " if is_apart else ""
     return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{answer}."
 
 

@@ -11,6 +11,7 @@ from bdpcap.diagnosis.natures.short import ends_by_itself, pauses, shown
 from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain import in_flight
 from bdpcap.explain.capacity import doublings
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -110,7 +111,14 @@ def _has_tls(flow: Flow) -> bool:
 
 def _advice(flow: Flow) -> tuple[str, str]:
     took = "TLS and slow start alone take" if _has_tls(flow) else "slow start alone takes"
-    return "", f"Nothing to mend: {took} that long. A kept connection or a nearer server saves round trips."
+    shorter = "A nearer server" if _is_kept(flow) else "A kept connection or a nearer server"
+    return "", f"Nothing to mend: {took} that long. {shorter} saves round trips."
+
+
+def _is_kept(flow: Flow) -> bool:
+    """Return whether no handshake is in the time of the data: the connection had been open for longer than a second."""
+    begun_ns = flow.rtts.loc[flow.rtts["in_flight_max_bytes"].fillna(0) > 0, "start_ns"]
+    return not _has_tls(flow) and bool(begun_ns.min() - flow.summary["start_ns"] >= NOTICED_NS)
 
 
 NATURE: Final = Nature(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.model import Nature
 from bdpcap.diagnosis.nearly_all import initial_window_bytes
-from bdpcap.diagnosis.pauses import are_equal
+from bdpcap.diagnosis.pauses import MANY, are_equal
 from bdpcap.explain.exchange_shares import shares
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
@@ -37,6 +37,9 @@ def _is_timer(flow: Flow) -> bool:
     small = each[["request_bytes", "response_bytes"]].to_numpy().max() < initial_window_bytes(flow)
     between = _intervals_ns(flow)
     if not (small and are_equal(between) and between.median() >= NOTICED_NS):
+        return False
+    # A program that sleeps between other requests ends soon; a keep-alive or a poll repeats itself.
+    if len(between) < MANY and not are_equal(each["request_bytes"]):
         return False
     # News that a server sends between them have another pace.
     found = shares(flow)
