@@ -53,11 +53,11 @@ def _with_neighbours(rtts: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     """
     least_per_ns = REST * own["acked_bytes"].sum() / max(1, lasting_ns(own))
     acked, lasting = rtts["acked_bytes"], (rtts["end_ns"] - rtts["start_ns"]).astype(float)
-    is_own = rtts.index.isin(own.index)
+    is_own = rtts.index.to_series().isin(own.index)
     carries = is_own | ((acked > 0) & (acked >= least_per_ns * lasting))
     joins = carries & carries.shift(fill_value=False) & (rtts["start_ns"] == rtts["end_ns"].shift())
     run = (~joins).cumsum()
-    return rtts[carries & run.isin(run[is_own])]
+    return rtts.loc[carries & run.isin(run[is_own])]
 
 
 def _one_run(flow: Flow) -> pd.DataFrame | None:

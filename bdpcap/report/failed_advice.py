@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap._core import NULL
+from bdpcap.read import hops
 from bdpcap.report import failed_words, tls, unclosed
 from bdpcap.report.failed_around import RACING, SEVERAL
 from bdpcap.report.failed_lines import NAMED, WITHOUT_DATA
@@ -35,6 +36,8 @@ _LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
+NEXT_TO_NS: Final = 1_000_000
+"""Time within which only a host of the same network answers: light takes it for 100 km there and back."""
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
@@ -49,9 +52,10 @@ def advice(line: Line, kind: str, around: Around) -> str:
         return f"{_without_answer(line, around)}{_over_ipv4(line, around.others)}"
     if line.ends in around.multipath:
         return failed_words.SUBFLOWS
-    if kind == LATE:
-        return _late(line, around.others)
-    return _refused(line, around) if kind == "refused" else _opened(line, kind, around)
+    if kind in (LATE, "refused"):
+        rest = _late(line, around.others) if kind == LATE else _refused(line, around)
+        return _by_device(line, kind) or rest
+    return _opened(line, kind, around)
 
 
 def of_several(line: Line, words: str, around: Around) -> str:
@@ -218,6 +222,23 @@ def _stopped(line: Line, around: Around) -> str:
     return "" if (after_ns == NULL).any() else failed_words.RESTARTED
 
 
+def _by_device(line: Line, kind: str) -> str:
+    """Return the advice on connections that a device next to a private client refused or opened late, for public hosts.
+
+    The answers passed no router. It is empty for others.
+    """
+    is_far = not line.public and is_public(line.servers.one.strip("[]"))
+    near = {hops.routers(ttl) for ttl in line.ttls | line.answer_ttls} == {0}
+    if not (is_far and near and line.answer_ttls):
+        return ""
+    ttl = max(line.answer_ttls)
+    if kind == LATE:
+        return failed_words.OPENED_BY_DEVICE.format(ttl)
+    at_once = line.syns == line.connections and line.longest_ns < NEXT_TO_NS
+    more = failed_words.WITHOUT_WAY.format(units.duration(NEXT_TO_NS)) if at_once else failed_words.PASSED_ON
+    return f"{failed_words.OF_DEVICE.format(ttl)} {more}"
+
+
 def _late(line: Line, others: Talks) -> str:
     """Return the advice on connections that opened late."""
     twice = REPEATED * line.connections
@@ -286,8 +307,8 @@ def _opened(line: Line, kind: str, around: Around) -> str:
         advice = failed_words.UNREAD_ANSWER if line.by_client else failed_words.UNREAD_REQUEST
     elif kind == "timeout":
         advice = _given_up(line)
-    elif kind in RACING and _is_raced(line, others):
-        advice = failed_words.RACED
+    elif kind in RACING and (raced := _raced(line, others)):
+        advice = raced
     elif kind == "never completed":
         advice = _left_half_open(line, others)
     elif kind == "withdrawn" and (brief or line.bare):
@@ -312,6 +333,8 @@ def _left_half_open(line: Line, others: Talks) -> str:
         return failed_words.BARE_PROBE
     if not line.at_client:
         return failed_words.BY_KIND["never completed"]
+    if line.bare:
+        return failed_words.MADE
     if _is_spare(line, others):
         return f"{failed_words.GIVEN_UP_FIRST} {failed_words.NOT_NEEDED}"
     return failed_words.LEFT_FOR_OTHER if _fell_back(line, others) else failed_words.LEFT_BY_CLIENT
@@ -334,11 +357,23 @@ def _is_spare(line: Line, others: Talks) -> bool:
     return line.ends is not None and others.alive(*line.ends, line.start_ns, line.end_ns)
 
 
-def _is_raced(line: Line, others: Talks) -> bool:
-    """Return whether as many connections over the other IP version were opening at the only port."""
-    if not (line.at_client and line.is_one_service):
-        return False
-    return others.raced(line.clients.one, line.ports.one, line.start_ns) >= line.connections
+def _raced(line: Line, others: Talks) -> str:
+    """Return the advice on connections at one port that others over the other IP version outran; empty for others.
+
+    Of several servers, they outran most.
+    """
+    if not (line.at_client and len(line.clients) == len(line.ports) == 1):
+        return ""
+    client, port = line.clients.one, line.ports.one
+    if line.is_one_service:
+        opening = others.raced(client, port, line.start_ns)
+        return failed_words.RACED if opening >= line.connections else ""
+    raced = [
+        bool(others.raced(client, port, one_ns) or others.followed(client, port, one_ns, one_ns))
+        for _, at_ns in line.tries
+        for one_ns in at_ns.tolist()
+    ]
+    return failed_words.MOSTLY_RACED if 2 * sum(raced) > len(raced) else ""
 
 
 def _fell_back(line: Line, others: Talks) -> bool:

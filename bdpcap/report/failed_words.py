@@ -104,7 +104,7 @@ BARE_PROBE: Final = (
     "strangers."
 )
 MADE: Final = (
-    "Their SYNs have no options but the MSS, as those of scanners and floods: "
+    "Their SYNs have at most the MSS as an option, as those of scanners, floods and scripts: "
     "see which program of the client makes them."
 )
 NO_HOST: Final = (
@@ -119,6 +119,10 @@ WITHDREW: Final = (
 RACED: Final = (
     "Nothing to mend: a connection to this port over the other IP version was just opening. "
     "Programs that try both keep the first one (RFC 8305)."
+)
+MOSTLY_RACED: Final = (
+    "As most of them began, connections to this port over the other IP version opened. "
+    "Programs that try both keep the first one (RFC 8305): for these, there is nothing to mend."
 )
 FELL_BACK: Final = (
     "Probably nothing to mend: a connection to this port over the other IP version followed at once. "
@@ -189,6 +193,13 @@ NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
 )
+OF_DEVICE: Final = (
+    "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, in the host's place."
+)
+WITHOUT_WAY: Final = (
+    "It came within {}, sooner than from that far: that device has no way there, or a rule against it."
+)
+PASSED_ON: Final = "Capture behind that device to see whether it has a way there, and what refused."
 TURNED_DOWN: Final = (
     "The port accepted other connections meanwhile, so the service was there: a limit, a balancer, or a device on the "
     "way refused these."
@@ -205,8 +216,8 @@ STOPPED_THERE: Final = (
     "limit, a balancer or a device on the way refused these."
 )
 GAVE_UP: Final = (
-    "The reset came when all timers of the SYNs had run out, as of a NAT or proxy that gave up a silent "
-    "host. See what drops the SYNs or their answers."
+    "The reset came long after the last SYN, as of a NAT or proxy that gave up a silent host. "
+    "See what drops the SYNs or their answers."
 )
 RESTARTED: Final = (
     "Such connections were accepted before and afterwards: the service was down meanwhile, as for a restart, "
@@ -252,13 +263,17 @@ ONLY_OPENED: Final = (
     "filter or a proxy may."
 )
 ONLY_SYN: Final = (
-    "The server sent its SYN-ACK again though the client had confirmed it: only the SYN arrived. See what drops the "
-    "packets after it, as a firewall near the server may."
+    "The server sent its SYN-ACK again though the client had confirmed it. Its queue of new connections was full (its "
+    "backlog), or something drops the packets after the SYN, as a firewall may."
 )
 SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
 NOT_NEEDED: Final = "Another connection of these hosts was alive: perhaps no further one was needed."
 CONFIRMED_LATE: Final = (
     "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
+)
+OPENED_BY_DEVICE: Final = (
+    "The answers passed no router (TTL {}): a NAT or proxy next to the client made them, once it had reached the host "
+    "itself. What was lost or late lies behind it: capture there."
 )
 ANSWERED_AGAIN: Final = (
     "The answer came as late as a second one does, a second and a round trip: the first was probably lost."

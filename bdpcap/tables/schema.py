@@ -204,7 +204,9 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "http_unanswered_ns": Column(
         "Int64", "from an HTTP/1 request until an end closed, if the server sent no data after it; else null"
     ),
-    "http_responses": Column("int64", "responses of HTTP/1 in clear text, as far as each begins a segment"),
+    "http_responses": Column(
+        "int64", "responses of HTTP/1 in clear text to requests, as far as each begins a segment"
+    ),
     "error_responses": Column(
         "int64",
         "those of them with a status from 400 on, and FTP's replies 425 and 426 (no connection for data)",

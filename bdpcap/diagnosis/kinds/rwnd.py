@@ -73,25 +73,31 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _yields(flow: Flow) -> bool:
-    """Return whether the window of a flow fell to two segments again and again, and never below.
+    """Return whether the window of a flow fell to two segments again and again, and never below."""
+    rounds = flow.rtts.dropna(subset=["window_min_bytes"])
+    floor = rounds["window_min_bytes"].min()
+    falls = (rounds["window_min_bytes"] == floor) & (rounds["window_max_bytes"].shift() > floor)
+    return floor in _floors(flow) and int(falls.sum()) >= FALLS
 
-    The window scale rounds it down. The segments are those of the path, those that the receiver announced, or Ethernet's.
+
+def _floors(flow: Flow) -> dict[int, bool]:
+    """Return the windows that stand for two segments, each with whether the window scale rounded it down.
+
+    The segments are those of the path, those that the receiver announced, or Ethernet's.
     """
     scale, announced = flow.summary["window_scale"], flow._counts["announced_mss_bytes"]
     unit = 1 << (0 if pd.isna(scale) else int(scale))
     segments = (int(mss) for mss in (flow.summary["mss_bytes"], announced, ETHERNET_MSS) if pd.notna(mss))
     # Of a larger scale, no window stands for two segments.
-    floors = [FLOOR_SEGMENTS * mss // unit * unit for mss in segments if unit <= mss]
-    rounds = flow.rtts.dropna(subset=["window_min_bytes"])
-    floor = rounds["window_min_bytes"].min()
-    falls = (rounds["window_min_bytes"] == floor) & (rounds["window_max_bytes"].shift() > floor)
-    return floor in floors and int(falls.sum()) >= FALLS
+    two = [FLOOR_SEGMENTS * mss for mss in segments if unit <= mss]
+    return {size // unit * unit: size % unit > 0 for size in reversed(two)}
 
 
 def _yielding(flow: Flow, _: pd.DataFrame) -> str:
     least = flow.rtts["window_min_bytes"].dropna()
     rounds = units.number(int((least == least.min()).sum()), "round")
-    return f"it stood at two segments, {units.exact_bytes(least.min())}, in {rounds}, and never below"
+    segments = f"two segments{' rounded down to its scale' if _floors(flow).get(least.min()) else ''}"
+    return f"in {rounds} it stood at {units.exact_bytes(least.min())}, {segments}, and never below"
 
 
 def _passed_on(flow: Flow, own: pd.DataFrame) -> str:

@@ -340,8 +340,8 @@ impl Rounds {
         }
     }
 
-    /// Sets the counts of the open round, in which nothing is in flight and the window is unusable for `zero_ns`. What
-    /// was in flight as it began was acknowledged at that time.
+    /// Sets the counts of the open round, in which nothing is in flight and the window is unusable for `zero_ns`. Data
+    /// in flight as it began were acknowledged at that time.
     fn set_idle(&mut self, empty_ns: i64, zero_ns: i64, turn: u8) {
         let row = &mut self.current.row;
         row.in_flight_max_bytes = 0;

@@ -6,7 +6,7 @@ use crate::decode::Marks;
 /// Responses of the server in clear text, as far as each begins a segment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Responses {
-    /// Number of responses of HTTP/1, without interim ones (RFC 9110 section 15.2).
+    /// Number of responses of HTTP/1 to requests, without interim ones (RFC 9110 section 15.2).
     pub http: u32,
     /// Number of errors without those of `challenges`.
     errors: u32,
@@ -23,13 +23,19 @@ impl Responses {
     const FTP_PORT: u16 = 21;
     /// Least status of an error of the server (RFC 9110 section 15.6).
     const SERVER_ERROR: u16 = 500;
+    /// Status with which a server closes a connection on which no whole request came in time (RFC 9110 section 15.5.9):
+    /// it answers none. Browsers leave spare connections so.
+    const REQUEST_TIMEOUT: u16 = 408;
 
     /// Adds a payload of the server at `port`.
     pub fn add(&mut self, marks: Marks, port: u16) {
         if let Some(code) = marks.ftp_failure().filter(|_| port == Self::FTP_PORT) {
             self.add_error(code);
         }
-        let Some(status) = marks.http_status().filter(|status| *status >= 200) else {
+        let Some(status) = marks
+            .http_status()
+            .filter(|status| *status >= 200 && *status != Self::REQUEST_TIMEOUT)
+        else {
             return;
         };
         self.http = self.http.saturating_add(1);
