@@ -82,7 +82,8 @@ def test_losses_of_unrelated_hosts_are_those_of_the_path_that_they_share(losses,
     if told:
         # Six packets of 166 were lost, of three hosts.
         assert said.startswith(
-            f"At least 4 % of the packets to {CLIENT.host} were lost on the way, from 3 of 4 hosts"
+            f"4 hosts sent 20 data packets or more to {CLIENT.host}: at least 4 % of all were lost on the way, "
+            "from 3 unrelated hosts."
         )
         places = [shared_losses.place(flow) for flow in capture if not flow.is_from_client]
         assert places == [f"the path near {CLIENT.host}, which 3 hosts share"] * 3 + [""]

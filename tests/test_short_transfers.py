@@ -317,3 +317,36 @@ def test_a_connection_that_was_open_before_its_data_needs_no_advice_to_keep_it(i
             lines.append(f"{'+.0001' if number else '+.018'} < . 1:1(0) ack {acked} win 65535")
     flow = analyzed("\n".join(lines)).flow(0)
     assert ("A kept connection" in slow_start.NATURE.advice(flow)[1]) != kept
+
+
+@pytest.mark.parametrize(("lost", "short_one"), [(1, True), (6, False)])
+def test_a_loss_or_two_are_a_part_of_the_round_trips_of_a_long_path(lost, short_one):
+    """Three round trips of 300 ms, a loss in the last, and its repair: the program gave all data at the start."""
+    flow = analysed("\n".join(_three_flights(lost))).flow(0, str(CLIENT))
+    flow.summary = flow.summary.copy()
+    flow.summary["limit"] = "app"
+    assert short._are_trips(flow) == short_one
+
+
+def _three_flights(lost):
+    """Lines of a client's flights of 10, 20 and 20 segments, the last of which lack some segments, sent again later."""
+    lines, sent = [HANDSHAKE.replace("+.020", "+.3")], 1
+    for count in (10, 20, 20):
+        first = sent
+        for number in range(count):
+            lines.append(f"{'+.0001' if number else '+.001'} > . {sent}:{sent + 1460}(1460) ack 1 win 502")
+            sent += 1460
+        acked = sent if count == 10 or first == 1 + 10 * 1460 else first
+        if acked == sent:
+            lines.append(f"+.3 < . 1:1(0) ack {sent} win 65535")
+            continue
+        hole = first + lost * 1460
+        lines += [
+            f"+{'.3' if not n else '.0001'} < . 1:1(0) ack {first} win 65535 <sack {hole}:{hole + (n + 1) * 1460}>"
+            for n in range(4)
+        ]
+        lines += [
+            f"+.0001 > . {first + n * 1460}:{first + (n + 1) * 1460}(1460) ack 1 win 502" for n in range(lost)
+        ]
+        lines.append(f"+.3 < . 1:1(0) ack {sent} win 65535")
+    return lines

@@ -43,10 +43,10 @@ def sentence(capture: Capture) -> str:
     found = _shared(capture)
     if found is None:
         return ""
-    lost = f"{units.share(found.lost)} of the packets to {found.receiver} were lost on the way"
     # A loss after which nothing came does not show.
     return (
-        f"At least {lost}, from {len(found.senders)} of {units.number(found.compared, 'host')}, and these are unrelated. "
+        f"{units.number(found.compared, 'host')} sent {LEAST_PACKETS} data packets or more to {found.receiver}: at least "
+        f"{units.share(found.lost)} of all were lost on the way, from {len(found.senders)} unrelated hosts. "
         f"Their paths share the one near {found.receiver}: see its wireless or access link first."
     )
 

@@ -193,9 +193,7 @@ NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
 )
-OF_DEVICE: Final = (
-    "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, in the host's place."
-)
+OF_DEVICE: Final = "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, in the host's place."
 WITHOUT_WAY: Final = (
     "It came within {}, sooner than from that far: that device has no way there, or a rule against it."
 )

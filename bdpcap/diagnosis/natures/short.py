@@ -74,7 +74,7 @@ def _answer(flow: Flow, without_ns: int) -> str:
     """Return a clause on the server's time to answer where it is most of a client's time without data; else empty."""
     if not flow.is_from_client or not flow.capture._contents.has_exchanges:
         return ""
-    server_ns = flow._requests["server_ns"].fillna(0)
+    server_ns = first_answer.owed_ns(flow._requests).fillna(0)
     answer_ns = int(server_ns.sum())
     # Data that come later than a person waits may be news, and no answer.
     if (
@@ -275,11 +275,13 @@ def _waited_ns(flow: Flow) -> int:
 def _are_trips(flow: Flow) -> bool:
     """Return whether the data of a flow of its program were in flight for a few round trips of a long path.
 
-    That was most of its time, so the path and not the program set the pace.
+    That was most of its time, so the path and not the program set the pace. A loss or two cost one of the round trips.
     """
     summary = flow.summary
     rtt_ns = summary["rtt_min_ns"]
-    if pd.isna(rtt_ns) or summary["active_ns"] < NOTICED_NS or not _is_paced(flow) or lost(flow):
+    if pd.isna(rtt_ns) or summary["active_ns"] < NOTICED_NS or not _is_paced(flow):
+        return False
+    if lost(flow) and needed(flow) >= FEWEST:
         return False
     moved_ns = in_flight.whole(flow).in_flight_ns
     return bool(int(summary["active_ns"]) / 2 < moved_ns < _TRIPS * rtt_ns)
