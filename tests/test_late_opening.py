@@ -201,10 +201,37 @@ def test_connections_that_opened_late_have_a_section():
     assert "<h2>Connections that failed</h2>" not in page
 
 
-def test_a_service_of_the_internet_has_long_been_there():
-    packets = scenario(f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{OPENS}", server=Address("8.8.8.8", 443))
+@pytest.mark.parametrize(
+    ("ttl", "said"),
+    [
+        (50, "SYNs or their answers were lost, or a filter dropped them."),
+        # A NAT next to the client answers once it has reached the host itself.
+        (64, "What was lost or late lies behind it: capture there."),
+    ],
+)
+def test_a_service_of_the_internet_has_long_been_there(ttl, said):
+    opens = OPENS.replace("65535", f"65535 ttl {ttl}").replace("win 500", f"win 500 ttl {ttl}")
+    packets = scenario(f"100 {TRY}\n+1 {TRY}\n+2 {TRY}{opens}", server=Address("8.8.8.8", 443))
     ((line, _),) = connections.late(bdpcap.analyze(io.BytesIO(pcap(packets))))
-    assert line.endswith("SYNs or their answers were lost, or a filter dropped them.")
+    assert line.endswith(said)
+
+
+@pytest.mark.parametrize("late", [2, 3, 20])
+def test_a_client_whose_connections_open_late_lost_its_other_syns_as_well(late):
+    """Other hosts answer only the third SYN of a client, as one answers none at one of its ports."""
+    opens = OPENS.replace("65535", "65535 ttl 50").replace("win 500", "win 500 ttl 50")
+    packets = scenario(f"100 {TRY}\n+1 {TRY}\n+2 {TRY}", server=Address("8.8.4.4", 443))
+    packets += scenario(f"101 {TRY}{opens}", server=Address("8.8.4.4", 80))
+    for number in range(late):
+        server = Address(f"8.8.8.{number}", 443)
+        packets += scenario(f"{100 + number / 20} {TRY}\n+1 {TRY}\n+2 {TRY}{opens}", server=server)
+    packets += scenario(f"120 {TRY}", client=Address("192.0.2.9", 9))
+    packets.sort(key=lambda packet: packet.time_ns)
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    said = " ".join(connections.sentences(capture))
+    assert ("Other connections of this client opened late at that time" in said) == (late >= 3)
+    opened = " ".join(line for line, _ in connections.late(capture))
+    assert ("To several hosts, SYNs or their answers were lost" in opened) == (late == 20)
 
 
 def test_a_port_that_accepts_others_meanwhile_has_its_service():

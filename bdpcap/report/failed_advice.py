@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from bdpcap._core import NULL
 from bdpcap.read import hops
 from bdpcap.report import failed_words, tls, unclosed
@@ -128,7 +130,18 @@ def _without_answer(line: Line, around: Around) -> str:
         return _lost(line, around)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
-    return _silent_host(line, around.others)
+    return (
+        failed_words.LATE_MEANWHILE if _is_late_meanwhile(line, around) else _silent_host(line, around.others)
+    )
+
+
+def _is_late_meanwhile(line: Line, around: Around) -> bool:
+    """Return whether other connections of the only client, which is next to the capture, opened late at that time."""
+    if not (line.at_client and len(line.clients) == 1):
+        return False
+    late_ns = around.late_ns.get(line.clients.one, np.zeros(0, dtype=np.int64))
+    near = (late_ns >= line.start_ns - REPEATED_NS) & (late_ns <= line.end_ns)
+    return int(near.sum()) >= SEVERAL
 
 
 def _over_ipv4(line: Line, others: Talks) -> str:
@@ -265,6 +278,8 @@ def _answered_once(line: Line) -> str:
 
 def _several_lost(line: Line, others: Talks) -> str:
     """Return the advice on connections that opened after several SYNs in a row."""
+    if line.at_client and len(line.servers) >= SEVERAL:
+        return failed_words.LATE_FOR_SEVERAL
     if _opened_others(line, others, 0, line.start_ns):
         return failed_words.QUEUE_OR_LOST.format("before")
     beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)

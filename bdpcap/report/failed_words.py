@@ -38,6 +38,10 @@ SOME_UP: Final = (
     "The client exchanged other packets with {} at that time, so the route there works: "
     "a filter, or the server itself, drops these."
 )
+LATE_MEANWHILE: Final = (
+    "Other connections of this client opened late at that time: on the way to all of them, SYNs or their answers were "
+    "lost or late."
+)
 TOO_SOON: Final = (
     "Both hosts exchanged packets at that time, so the route works. The capture ends too soon to tell whether the SYN "
     "was lost, or a filter drops it."
@@ -193,7 +197,10 @@ NO_SERVICE: Final = (
     "Check the address and the port: no such service is there now. Its operator can start it. Peers of file sharing are "
     "often gone."
 )
-OF_DEVICE: Final = "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, in the host's place."
+OF_DEVICE: Final = (
+    "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, "
+    "in the host's place."
+)
 WITHOUT_WAY: Final = (
     "It came within {}, sooner than from that far: that device has no way there, or a rule against it."
 )
@@ -296,6 +303,10 @@ ROUTE_WORKS: Final = (
     "nothing listened there yet, or a filter dropped the SYNs."
 )
 ONE_LOST: Final = "A SYN or its answer was lost, or came later than the timer of the SYN allows."
+LATE_FOR_SEVERAL: Final = (
+    "To several hosts, SYNs or their answers were lost, or came later than the timer of the SYN allows. "
+    "See the link near the client first."
+)
 LOST_OR_DROPPED: Final = "SYNs or their answers were lost, or a filter dropped them."
 LOST_OR_EARLY: Final = (
     "SYNs or their answers were lost, or nothing listened there yet: see when the service started."
