@@ -106,7 +106,8 @@ def test_connections_that_wait_at_the_same_time_share_the_path_near_their_host()
     said = sentence(capture)
     assert said == (
         "Streams 0, 1 to 2 hosts waited at the same time for 2 s, from 6 s on. "
-        f"They share the path near {CLIENT.host}. Near {CLIENT.host}: See its wireless or access link first."
+        f"They share the path near {CLIENT.host}. Pauses of other flows to it may be such waits, too. "
+        f"Near {CLIENT.host}: See its wireless or access link first."
     )
     assert said in " ".join(html(capture).split())
 
@@ -115,6 +116,23 @@ def test_the_common_link_is_the_first_advice():
     said = " ".join(report.text(captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE))).split())
     assert f"WHAT TO DO Near {CLIENT.host}: See its wireless or access link first. TO SEE IT" in said
     assert "Nothing to mend" not in said.partition("WHAT TO DO")[2]
+
+
+@pytest.mark.parametrize("stalled", [True, False])
+def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
+    """A server writes 20 times twelve segments, with 0.1 s to 0.5 s between: its program paused, or the link held them."""
+    news, sent = [HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 16384"], 1
+    for number in range(20):
+        news += [
+            f"+{0.1 + number % 5 / 10} < P. {sent}:{sent + 17_520}(17520) ack 101 win 500",
+            f"+.0001 > . 101:101(0) ack {sent + 17_520} win 16384",
+        ]
+        sent += 17_520
+    waiting = [(waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE)] if stalled else [(waits(5, 3), SERVER)]
+    capture = captured(*waiting, ("\n".join(news), Address("203.0.113.8", 80)))
+    said = " ".join(report.text(capture).split())
+    assert "The sending program" in said or "server's program" in said
+    assert ("203.0.113.8: See" in said or "On the sender, 203.0.113.8" in said) != stalled
 
 
 @pytest.mark.parametrize(

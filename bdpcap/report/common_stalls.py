@@ -18,7 +18,7 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bdpcap.capture import Capture, Flow
 
@@ -43,6 +43,7 @@ class Shared(NamedTuple):
     """A sentence on the link to see first."""
     streams: frozenset[int]
     """The connections that waited with others, whenever that was."""
+    host: str
 
     def __str__(self) -> str:
         return f"{self.fact} {self.advice}"
@@ -88,9 +89,10 @@ def shared(capture: Capture) -> Shared | None:
     return Shared(
         f"{units.streams(one.streams)} to {units.number(one.peers, 'host')} waited at the same time "
         f"for {units.duration(one.end_ns - one.start_ns)}, from {since} on.{_again(one, found)} "
-        f"They share the path near {one.host}.",
+        f"They share the path near {one.host}. Pauses of other flows to it may be such waits, too.",
         f"Near {one.host}: See its wireless or access link first.",
         frozenset(stream for common in found for stream in common.streams),
+        one.host,
     )
 
 
@@ -99,9 +101,7 @@ def _carried(capture: Capture, common: _Common) -> bool:
 
     A round trip within that time shows it. Of the other connections, those with most bytes are looked at.
     """
-    own = place.own(capture)
-    names = own if common.host in own else [common.host]
-    flows = capture.flows
+    names, flows = _addresses(capture, common.host), capture.flows
     beside = flows[
         ~flows["stream"].isin(common.streams)
         & (flows["sender"].map(host).isin(names) | flows["receiver"].map(host).isin(names))
@@ -115,9 +115,21 @@ def _carried(capture: Capture, common: _Common) -> bool:
     return len(carried) >= len(common.streams)
 
 
+def _addresses(capture: Capture, name: str) -> Sequence[str]:
+    """Return the addresses of a host, those of both families where the capture is its own."""
+    own = place.own(capture)
+    return own if name in own else [name]
+
+
 def explains(stalls: Shared, flow: Flow) -> bool:
-    """Return whether a flow was held by a wait that other connections shared."""
-    return flow.stream in stalls.streams and nature(flow) in (OUTAGE, LATE)
+    """Return whether a flow was held by a wait that other connections shared, or may have been.
+
+    What such a link delivers late looks like a pause of the program that sent it.
+    """
+    of = nature(flow)
+    paused = flow.summary["limit"] == "app" and of is None
+    held = paused and host(flow.receiver) in _addresses(flow.capture, stalls.host)
+    return held or (flow.stream in stalls.streams and of in (OUTAGE, LATE))
 
 
 def _again(one: _Common, found: list[_Common]) -> str:
