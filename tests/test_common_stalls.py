@@ -120,7 +120,7 @@ def test_the_common_link_is_the_first_advice():
 
 @pytest.mark.parametrize("stalled", [True, False])
 def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
-    """A server writes 20 times twelve segments, with 0.1 s to 0.5 s between: its program paused, or the link held them."""
+    """A server writes 20 times twelve segments, 0.1 s to 0.5 s apart: its program paused, or the link held them."""
     news, sent = [HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 16384"], 1
     for number in range(20):
         news += [

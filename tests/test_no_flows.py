@@ -172,3 +172,18 @@ def test_lone_acknowledgments_to_one_port_of_many_hosts_look_for_hosts(tmp_path)
     assert "It is a search for hosts with ACKs: it asks which addresses answer." in sentence(
         bdpcap.analyze(path)
     )
+
+
+@pytest.mark.parametrize(("ports", "lone"), [(15, True), (14, False)])
+def test_packets_of_no_connection_are_no_connections_begun_before(ports, lone, tmp_path):
+    """A test tool sends one packet with a reset and a FIN from each port, which no host answers."""
+    packets = [
+        one
+        for port in range(1, ports + 1)
+        for one in scenario(f"{port} > R. 1:1(0) ack 1 win 512", client=Address("192.0.2.1", port))
+    ]
+    path = tmp_path / "lone.pcap"
+    path.write_bytes(pcap(packets))
+    said = sentence(bdpcap.analyze(path))
+    assert (f"{ports} packets of 192.0.2.1 belong to no connection, and nobody answered" in said) == lone
+    assert ("begun before the capture" in said) != lone
