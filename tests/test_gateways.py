@@ -47,3 +47,21 @@ def test_a_device_that_acknowledges_data_lets_syns_pass(opened, acknowledged, se
         "a NAT or proxy answers in its place."
     )
     assert found == ([said] if told else [])
+
+
+@pytest.mark.parametrize(("opened", "told"), [(".228", True), (".0002", False)])
+def test_a_nat_that_first_connects_itself_shows_the_round_trip_behind_it(opened, told):
+    """VirtualBox's NAT sends its SYN-ACK, with the MSS alone and a TTL of 64, once the far host has answered it."""
+    dialogue = f"""
+        0        > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +{opened} < S. 0:0(0) ack 1 win 65535 <mss 1460>
+        +0       > .  1:1(0) ack 1 win 64240
+        +.001    > P. 1:101(100) ack 1 win 64240
+        +.0002   < .  1:1(0) ack 101 win 65535
+        +.3      < P. 1:501(500) ack 101 win 65535
+        +.00005  > .  101:101(0) ack 501 win 64240
+    """
+    ends = {"client": Address("10.0.2.15", 40_000), "server": Address("8.8.8.8", 443)}
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue, **ends)))).flow(0, "8.8.8.8:443")
+    (said,) = [one.sentence for one in flow.findings if one.code is Code.PROXY]
+    assert ("Its SYN-ACK took 228 ms: the round trip behind it is no longer." in said) == told

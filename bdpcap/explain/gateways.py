@@ -52,6 +52,8 @@ class Gateway(NamedTuple):
     """Its sign in words, apart from TTLs and round trip."""
     opened_ns: int | None = None
     """Time of the far host's SYN-ACK, where that is the sign."""
+    behind_ns: int | None = None
+    """Time of the gateway's SYN-ACK, where it waited for that of the far host first; None if it did not, or unknown."""
 
 
 @once
@@ -78,10 +80,10 @@ def gateway(flow: Flow) -> Gateway | None:
     if rtt_ns is None or ttl is None or not 0 < rtt_ns < _BY_RADIO_NS:
         return None
     initial = all(one["ttl"] in INITIAL_TTLS for one in ends.values())
-    if initial and (sign := _sign(flow, host(near), int(ttl), int(rtt_ns))):
-        return Gateway(host(far), int(ttl), int(rtt_ns), sign)
     opened_ns = ends[near]["initial_rtt_ns"] or 0
     split = _is_split(np.array([rtt_ns]), np.array([opened_ns]))
+    if initial and (sign := _sign(flow, host(near), int(ttl), int(rtt_ns))):
+        return Gateway(host(far), int(ttl), int(rtt_ns), sign, None, int(opened_ns) if split.all() else None)
     if split.all() and (host(near), ttl) in _splits(flow.capture):
         return Gateway(host(far), int(ttl), int(rtt_ns), "that of its SYN-ACK", int(opened_ns))
     return None

@@ -124,7 +124,7 @@ def _addresses(capture: Capture, name: str) -> Sequence[str]:
 def explains(stalls: Shared, flow: Flow) -> bool:
     """Return whether a flow was held by a wait that other connections shared, or may have been.
 
-    What such a link delivers late looks like a pause of the program that sent it.
+    Data that such a link delivers late look like a pause of the program that sent them.
     """
     of = nature(flow)
     paused = flow.summary["limit"] == "app" and of is None

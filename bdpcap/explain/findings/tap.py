@@ -121,9 +121,14 @@ def _proxy(flow: Flow) -> Finding | None:
         if found.opened_ns is None
         else f"The {quickest}, and the handshake of {found.address} {units.duration(found.opened_ns)}"
     )
+    behind = (
+        ""
+        if found.behind_ns is None
+        else f" Its SYN-ACK took {units.duration(found.behind_ns)}: the round trip behind it is no longer."
+    )
     return Finding(
         code=Code.PROXY,
-        sentence=f"{said}: a NAT or proxy answers in its place.",
+        sentence=f"{said}: a NAT or proxy answers in its place.{behind}",
         cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy=gateways.REMEDY,
