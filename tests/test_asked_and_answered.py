@@ -3,6 +3,7 @@
 import io
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from dialogues import analysed, asked
@@ -14,7 +15,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import natures, pauses, remedy
-from bdpcap.diagnosis.kinds import app
+from bdpcap.diagnosis.kinds import ALL, app
 from bdpcap.report import headline, ranking, screen, verdict
 
 
@@ -592,3 +593,34 @@ def test_short_pauses_leave_the_flights_of_a_program_to_be_named(own_ns, said):
     )
     found = pauses.Pauses(count=1, own=1, own_ns=own_ns, after_peer=0, cause=None)
     assert app._drained(SimpleNamespace(rtts=rounds), found) == said
+
+
+@pytest.mark.parametrize(
+    ("requests", "answers_bytes", "calm"),
+    [
+        (2, 10_000, True),
+        (1, 10_000, False),
+        (2, 9_000, False),  # an upload, whose server says little more than that it took the data
+    ],
+)
+def test_a_client_that_pauses_after_its_answers_has_nothing_to_mend(
+    requests, answers_bytes, calm, monkeypatch
+):
+    """Of 100,000 bytes, a tenth are the server's answers."""
+    sides = {"payload_bytes": np.array([100_000 - answers_bytes, answers_bytes])}
+    contents = SimpleNamespace(has_exchanges=True, streams=SimpleNamespace(sides=lambda _: sides))
+    flow = SimpleNamespace(
+        is_from_client=True,
+        stream=0,
+        sender=str(CLIENT),
+        summary={"payload_bytes": 100_000 - answers_bytes},
+        capture=SimpleNamespace(_contents=contents),
+        _requests=range(requests),
+    )
+    monkeypatch.setattr(remedy, "cause", lambda _: (ALL["app"].causes["idle"], None))
+    found = remedy._of_asker(flow)
+    assert (found is not None) == calm
+    if found is not None:
+        assert found.words == (
+            f"Nothing to mend on the path: the time passes at {CLIENT.host}, with its program or its user."
+        )

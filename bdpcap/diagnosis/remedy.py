@@ -49,6 +49,8 @@ _ASKED: Final = {
     ALL["app"].causes["small writes"]: "whether the program waited for input, a timer, or a peer",
 }
 """Signs that the operator of a sender of others can see, by cause."""
+FEWEST_ANSWERS: Final = 2
+"""Fewest requests with an answer that show a client in a dialogue with its server; a choice."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
@@ -111,6 +113,7 @@ def _first(flow: Flow) -> Remedy:
         _pauses,
         _little_to_gain,
         _of_others,
+        _of_asker,
         _of_operator,
     ):
         if (advice := special(flow)) is not None:
@@ -226,6 +229,25 @@ def _of_others(flow: Flow) -> Remedy | None:
         "",
         f"Nothing to set at this end: {host(flow.sender)} decides how fast its window grows. A nearer server, or a kept "
         "connection, makes that faster.",
+    )
+
+
+def _of_asker(flow: Flow) -> Remedy | None:
+    """Return a sentence on a client's program that paused after it had its answers; None for any other flow.
+
+    A server that answers with little more than a status takes in an upload, whose program is to write on.
+    """
+    why, _ = cause(flow)
+    alone = why in (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
+    if not (alone and flow.is_from_client and flow.capture._contents.has_exchanges):
+        return None
+    both_bytes = flow.capture._contents.streams.sides(flow.stream)["payload_bytes"].sum()
+    answered = both_bytes - flow.summary["payload_bytes"] >= NOTABLE_SHARE * both_bytes
+    if len(flow._requests) < FEWEST_ANSWERS or not answered:
+        return None
+    return Remedy(
+        "",
+        f"Nothing to mend on the path: the time passes at {host(flow.sender)}, with its program or its user.",
     )
 
 
