@@ -186,3 +186,20 @@ def test_an_answer_that_acknowledges_the_whole_request_leaves_none_open(caught_u
     rtts = analysed(HANDSHAKE + dialogue).flow(0, str(SERVER)).rtts
     longest = rtts.loc[(rtts["end_ns"] - rtts["start_ns"]).idxmax()]
     assert (longest["limit"], longest["detail"] == "response time") == ("app", not caught_up)
+
+
+def test_a_server_that_draws_on_its_own_clock_waits_for_no_round_trip():
+    """A remote screen: small updates over a round trip of 240 ms, after movements of its user's mouse or without."""
+    lines, sent, heard = [SCREEN], 1, 1
+    for number in range(20):
+        if number % 4:
+            lines.append(f"+.13 < P. {heard}:{heard + 20}(20) ack {sent} win 512")
+            heard += 20
+        lines += [
+            f"+.02 > P. {sent}:{sent + 900}(900) ack {heard} win 502",
+            f"+.240 < . {heard}:{heard}(0) ack {sent + 900} win 512",
+        ]
+        sent += 900
+    flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    assert app.LIMIT.cause(flow, own) is not app.LIMIT.causes["round trips"]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.kinds import ALL
 from bdpcap.diagnosis.natures import LATE, OUTAGE, nature
 from bdpcap.diagnosis.natures.outage import acknowledged_within
 from bdpcap.explain import place
@@ -32,6 +34,10 @@ TRIED: Final = 50
 """Most common stalls of which it is asked what the link carried meanwhile, those of most connections; a choice."""
 MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
+
+
+_PAUSED: Final = [ALL["app"].causes[detail] for detail in ("idle", "small writes", "response time")]
+"""Causes that data look like which a link delivers late."""
 
 
 class Shared(NamedTuple):
@@ -127,7 +133,7 @@ def explains(stalls: Shared, flow: Flow) -> bool:
     Data that such a link delivers late look like a pause of the program that sent them.
     """
     of = nature(flow)
-    paused = flow.summary["limit"] == "app" and of is None
+    paused = of is None and cause(flow)[0] in _PAUSED
     held = paused and host(flow.receiver) in _addresses(flow.capture, stalls.host)
     return held or (flow.stream in stalls.streams and of in (OUTAGE, LATE))
 

@@ -242,7 +242,7 @@ def _are_flights(flow: Flow, own: pd.DataFrame) -> bool:
     """
     flights, half_ns = _flights(flow, own), int((own["end_ns"] - own["start_ns"]).sum()) / 2
     window = INITIAL_WINDOW * int(flow.summary["mss_bytes"])
-    if 2 * pauses.of(flow.rtts).own >= len(flights) or flights["in_flight_max_bytes"].median() > window:
+    if 2 * pauses.of(flow.rtts).count >= len(flights) or flights["in_flight_max_bytes"].median() > window:
         return False
     return bool((flights["end_ns"] - flights["start_ns"]).sum() >= half_ns > answering_ns(flow, owing(own)))
 
