@@ -117,17 +117,24 @@ def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
         assert (natures.nature(capture.flow(0, row["sender"])) is natures.TIMER) == is_timer
 
 
-@pytest.mark.parametrize(("sizes", "is_timer"), [((68, 65, 68, 66), True), ((68, 65, 81, 22), False)])
-def test_a_few_messages_of_many_sizes_are_no_timers(sizes, is_timer):
+@pytest.mark.parametrize(
+    ("sizes", "answers", "is_timer"),
+    [
+        ((68, 65, 68, 66), (40, 40, 40, 40), True),
+        ((68, 65, 81, 22), (40, 40, 40, 40), False),
+        ((68, 65, 68, 66), (40, 1052, 1170, 2645), False),
+    ],
+)
+def test_a_few_messages_of_many_sizes_are_no_timers(sizes, answers, is_timer):
     """A program that sleeps for a second between a registration, a login and two questions repeats nothing."""
-    lines, sent = [], 1
-    for number, size in enumerate(sizes):
+    lines, sent, heard = [], 1, 1
+    for size, answer in zip(sizes, answers, strict=True):
         lines += [
-            f"+1   > P. {sent}:{sent + size}({size}) ack {1 + 40 * number} win 502",
-            f"+.02 < P. {1 + 40 * number}:{41 + 40 * number}(40) ack {sent + size} win 500",
+            f"+1   > P. {sent}:{sent + size}({size}) ack {heard} win 502",
+            f"+.02 < P. {heard}:{heard + answer}({answer}) ack {sent + size} win 500",
         ]
-        sent += size
-    lines.append(f"+1 > . {sent}:{sent}(0) ack {1 + 40 * len(sizes)} win 502\n")
+        sent, heard = sent + size, heard + answer
+    lines.append(f"+1 > . {sent}:{sent}(0) ack {heard} win 502\n")
     flow = analyzed("\n".join(lines)).flow(0, str(CLIENT))
     assert (natures.nature(flow) is natures.TIMER) == is_timer
 

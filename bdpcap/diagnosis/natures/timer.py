@@ -38,8 +38,9 @@ def _is_timer(flow: Flow) -> bool:
     between = _intervals_ns(flow)
     if not (small and are_equal(between) and between.median() >= NOTICED_NS):
         return False
-    # A program that sleeps between other requests ends soon; a keep-alive or a poll repeats itself.
-    if len(between) < MANY and not are_equal(each["request_bytes"]):
+    # A program that sleeps between other requests ends soon, and news have other sizes: a keep-alive repeats itself.
+    alike = are_equal(each["request_bytes"]) and are_equal(each["response_bytes"])
+    if len(between) < MANY and not alike:
         return False
     # News that a server sends between them have another pace.
     found = shares(flow)
