@@ -229,7 +229,7 @@ def test_a_client_whose_connections_open_late_lost_its_other_syns_as_well(late):
     packets.sort(key=lambda packet: packet.time_ns)
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     said = " ".join(connections.sentences(capture))
-    assert ("Other connections of this client opened late at that time" in said) == (late >= 3)
+    assert ("Connections of this client to several services opened late at that time" in said) == (late >= 3)
     opened = " ".join(line for line, _ in connections.late(capture))
     assert ("To several hosts, SYNs or their answers were lost" in opened) == (late == 20)
 

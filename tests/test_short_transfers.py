@@ -350,3 +350,29 @@ def _three_flights(lost):
         ]
         lines.append(f"+.3 < . 1:1(0) ack {sent} win 65535")
     return lines
+
+
+@pytest.mark.parametrize(
+    ("payload_bytes", "again", "little"), [(1460, 0, True), (1461, 0, False), (1460, 1, False)]
+)
+def test_a_segment_alone_waits_for_no_limit_whatever_became_of_it(payload_bytes, again, little, monkeypatch):
+    """The last data of an old connection, of which the capture shows no acknowledgment: nothing is there to decide."""
+    flow = SimpleNamespace(
+        summary={
+            "limit": "unknown",
+            "cwnd_share": 0.0,
+            "active_ns": 1_000_000,
+            "retransmits": again,
+            "retransmitted_bytes": 0,
+            "payload_bytes": payload_bytes,
+            "mss_bytes": 1460,
+        }
+    )
+    for name, answer in (
+        ("_is_few", True),
+        ("_is_unmeasured", False),
+        ("_only_needless", False),
+        ("_asks_seldom", False),
+    ):
+        monkeypatch.setattr(short, name, lambda _, answer=answer: answer)
+    assert short.LITTLE.holds(flow) == little

@@ -55,7 +55,7 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if line.ends in around.multipath:
         return failed_words.SUBFLOWS
     if kind in (LATE, "refused"):
-        rest = _late(line, around.others) if kind == LATE else _refused(line, around)
+        rest = _opened_late(line, around) if kind == LATE else _refused(line, around)
         return _by_device(line, kind) or rest
     return _opened(line, kind, around)
 
@@ -130,18 +130,16 @@ def _without_answer(line: Line, around: Around) -> str:
         return _lost(line, around)
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
-    return (
-        failed_words.LATE_MEANWHILE if _is_late_meanwhile(line, around) else _silent_host(line, around.others)
-    )
+    return failed_words.LATE_MEANWHILE if _are_late(line, around) else _silent_host(line, around.others)
 
 
-def _is_late_meanwhile(line: Line, around: Around) -> bool:
-    """Return whether other connections of the only client, which is next to the capture, opened late at that time."""
-    if not (line.at_client and len(line.clients) == 1):
+def _are_late(line: Line, around: Around) -> bool:
+    """Return whether connections to several services opened late at the time of a line, whose only client is near."""
+    if not (line.at_client and len(line.clients) == 1 and line.clients.one in around.late):
         return False
-    late_ns = around.late_ns.get(line.clients.one, np.zeros(0, dtype=np.int64))
-    near = (late_ns >= line.start_ns - REPEATED_NS) & (late_ns <= line.end_ns)
-    return int(near.sum()) >= SEVERAL
+    tried, at_ns = around.late[line.clients.one]
+    near = (at_ns >= line.start_ns - REPEATED_NS) & (at_ns <= max(line.end_ns, line.opened_ns))
+    return len(np.unique(tried[near])) >= SEVERAL
 
 
 def _over_ipv4(line: Line, others: Talks) -> str:
@@ -252,8 +250,14 @@ def _by_device(line: Line, kind: str) -> str:
     return f"{failed_words.OF_DEVICE.format(ttl)} {more}"
 
 
+def _opened_late(line: Line, around: Around) -> str:
+    """Return the advice on connections that opened late, as others of their client did or by themselves."""
+    shared = len(line.servers) < SEVERAL and _are_late(line, around)
+    return failed_words.LATE_MEANWHILE if shared else _late(line, around.others)
+
+
 def _late(line: Line, others: Talks) -> str:
-    """Return the advice on connections that opened late."""
+    """Return the advice on connections that opened late by themselves."""
     twice = REPEATED * line.connections
     if line.syns < twice and line.syn_acks < twice:
         return _answered_once(line)
@@ -282,15 +286,11 @@ def _several_lost(line: Line, others: Talks) -> str:
         return failed_words.LATE_FOR_SEVERAL
     if _opened_others(line, others, 0, line.start_ns):
         return failed_words.QUEUE_OR_LOST.format("before")
-    beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
-    if beside:
-        return failed_words.ROUTE_WORKS
     # A service of the Internet has long been there.
-    return (
-        failed_words.LOST_OR_DROPPED
-        if is_public(line.servers.one.strip("[]"))
-        else failed_words.LOST_OR_EARLY
-    )
+    if is_public(line.servers.one.strip("[]")):
+        return failed_words.LOST_OR_DROPPED
+    beside = line.ends and others.beside(*line.ends, line.start_ns, line.opened_ns)
+    return failed_words.ROUTE_WORKS if beside else failed_words.LOST_OR_EARLY
 
 
 def _tls(line: Line, kind: str, around: Around) -> str:

@@ -88,8 +88,8 @@ class Around:
     """Pairs of a client and a server with connections of Multipath TCP."""
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
-    late_ns: dict[str, NDArray[np.int64]]
-    """Times of the first SYNs of connections that opened late, by client."""
+    late: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]
+    """Hashes of client, server and port of connections that opened late, and times of their first SYNs, by client."""
 
 
 @once
@@ -131,17 +131,20 @@ def around(capture: Capture) -> Around:
             if (advice := _without_ipv6(capture, client, tried, others))
         },
         probed=_probed(made["refused"]),
-        late_ns=_late_ns(made[LATE]),
+        late=_late(made[LATE]),
     )
 
 
-def _late_ns(late: list[Line]) -> dict[str, NDArray[np.int64]]:
-    """Return the times of the first SYNs of connections that opened late, by client."""
-    by_client: defaultdict[str, list[NDArray[np.int64]]] = defaultdict(list)
+def _late(late: list[Line]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the tries of connections that opened late, and their times, by client."""
+    by_client: defaultdict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = defaultdict(list)
     for line in late:
         if len(line.clients) == 1:
-            by_client[line.clients.one] += [at_ns for _, at_ns in line.tries]
-    return {client: np.concatenate(times) for client, times in by_client.items()}
+            by_client[line.clients.one] += line.tries
+    return {
+        client: (np.concatenate([tried for tried, _ in some]), np.concatenate([at_ns for _, at_ns in some]))
+        for client, some in by_client.items()
+    }
 
 
 def _multipath(capture: Capture) -> set[tuple[str, str]]:

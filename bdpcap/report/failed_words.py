@@ -39,7 +39,7 @@ SOME_UP: Final = (
     "a filter, or the server itself, drops these."
 )
 LATE_MEANWHILE: Final = (
-    "Other connections of this client opened late at that time: on the way to all of them, SYNs or their answers were "
+    "Connections of this client to several services opened late at that time: packets to all of them, or answers, were "
     "lost or late."
 )
 TOO_SOON: Final = (

@@ -406,7 +406,10 @@ def _is_little(flow: Flow) -> bool:
     summary = flow.summary
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     repaired |= _only_needless(flow) and not _ignores(flow)
-    held = summary["limit"] == "rwnd" or (summary["limit"] == "unknown" and not _is_unmeasured(flow))
+    # One segment waits for no limit of TCP, also where nothing shows how it fared.
+    alone = not summary["retransmits"] and summary["payload_bytes"] <= summary["mss_bytes"]
+    undecided = summary["limit"] == "unknown" and not (_is_unmeasured(flow) or alone)
+    held = summary["limit"] == "rwnd" or undecided
     held |= bool(summary["retransmitted_bytes"] and not repaired)
     return (_is_few(flow) or _asks_seldom(flow)) and not held
 
