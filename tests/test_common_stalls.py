@@ -118,6 +118,16 @@ def test_the_common_link_is_the_first_advice():
     assert "Nothing to mend" not in said.partition("WHAT TO DO")[2]
 
 
+def test_the_common_link_is_seen_first_also_where_connections_failed():
+    """Two flows wait for a second and more, and SYNs to another host stay without an answer."""
+    tries = "".join(f"{at} > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>\n" for at in (20, 21, 23))
+    other = "40 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>"
+    dialogues = [(waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE), (tries, Address("203.0.113.9", 80))]
+    said = " ".join(report.text(captured(*dialogues, (other, SERVER))).split())
+    assert "CONNECTIONS THAT FAILED" in said
+    assert f"WHAT TO DO Near {CLIENT.host}: See its wireless or access link first." in said
+
+
 @pytest.mark.parametrize("stalled", [True, False])
 def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
     """A server writes 20 times twelve segments, 0.1 s to 0.5 s apart: its program paused, or the link held them."""

@@ -161,6 +161,13 @@ def test_no_host_has_an_address_that_begins_with_zero():
     assert "No host has such an address (0.0.0.0/8)" in line
 
 
+def test_a_program_that_asks_whether_it_runs_in_a_cloud_misses_no_host():
+    packets = scenario(f"1 {TRY}\n+1 {TRY}\n+2 {TRY}", server=Address("169.254.169.254", 80))
+    packets += scenario(f"99 {TRY}", client=Address("192.0.2.9", 9))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert line.endswith("a program asked whether it runs in one. Nothing to mend elsewhere.")
+
+
 SERVED = """
     0      > S  0:0(0)       win 64240 <mss 1460>
     +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460>

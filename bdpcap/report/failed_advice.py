@@ -108,11 +108,18 @@ def _made(line: Line, kind: str) -> str:
         return ""
     if line.reset_late:
         return failed_words.GAVE_UP
-    if line.servers.one.startswith("0.") and len(line.servers) == 1:
-        return failed_words.NO_HOST
+    if len(line.servers) == 1 and (of_no_host := _of_no_host(line.servers.one)):
+        return of_no_host
     if is_loopback(line.servers.one) and not is_loopback(line.clients.one):
         return failed_words.FALSE_SOURCES
     return failed_words.GENERATED if line.most_syns > MOST_SYNS else ""
+
+
+def _of_no_host(address: str) -> str:
+    """Return the advice on an address that no host of the Internet has; empty for any other."""
+    if address == failed_words.OF_CLOUDS:
+        return failed_words.NO_CLOUD
+    return failed_words.NO_HOST if address.startswith("0.") else ""
 
 
 def _without_answer(line: Line, around: Around) -> str:

@@ -111,6 +111,12 @@ MADE: Final = (
     "Their SYNs have at most the MSS as an option, as those of scanners, floods and scripts: "
     "see which program of the client makes them."
 )
+OF_CLOUDS: Final = "169.254.169.254"
+"""Address at which the clouds' own service tells a machine about itself."""
+NO_CLOUD: Final = (
+    "At this address, clouds have a service for their machines (metadata): a program asked whether it runs in one. "
+    "Nothing to mend elsewhere."
+)
 NO_HOST: Final = (
     "No host has such an address (0.0.0.0/8): see what the client was to open, such as a bare number."
 )

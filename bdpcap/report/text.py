@@ -150,7 +150,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     mended = [one.flow for one in shown if ranking.has_place(one.flow)]
     programs = all(flow.summary["limit"] == "app" and nature(flow) is None for flow in mended)
     if in_vain and failures_shown and programs:
-        order = [failures_shown, ["", *actions] if mended else [], spelt(account)]
+        order = [failures_shown, ["", *actions] if mended or stalls else [], spelt(account)]
     return _joined([*made, *(line for lines in order for line in lines), *filters_shown, *last])
 
 
