@@ -206,7 +206,7 @@ def test_connections_that_opened_late_have_a_section():
     [
         (50, "SYNs or their answers were lost, or a filter dropped them."),
         # A NAT next to the client answers once it has reached the host itself.
-        (64, "What was lost or late lies behind it: capture there."),
+        (64, "Then SYNs were lost or late behind it: capture there."),
     ],
 )
 def test_a_service_of_the_internet_has_long_been_there(ttl, said):

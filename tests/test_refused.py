@@ -227,7 +227,7 @@ def test_a_reset_after_the_last_timer_of_the_syns_answers_none(syns_s, reset_s, 
     ("server", "ttl", "after", "said"),
     [
         # A NAT without IPv6 refuses at once; the host itself is public, and behind routers.
-        ("2600:1901::d7", 255, ".0004", "It came within 1 ms, sooner than from that far"),
+        ("2600:1901::d7", 255, ".0004", "It came within 1 ms, sooner than from afar"),
         ("2600:1901::d7", 255, ".02", "Capture behind that device"),
         ("2600:1901::d7", 50, ".02", None),
         ("fd17:625c::9", 64, ".0004", None),

@@ -204,11 +204,11 @@ NO_SERVICE: Final = (
     "often gone."
 )
 OF_DEVICE: Final = (
-    "The reset passed no router (TTL {}): a NAT, proxy or firewall next to the client made it, "
-    "in the host's place."
+    "The reset passed no router (TTL {}). Unless that host is next to the client, a NAT, proxy or firewall there "
+    "made it."
 )
 WITHOUT_WAY: Final = (
-    "It came within {}, sooner than from that far: that device has no way there, or a rule against it."
+    "It came within {}, sooner than from afar: that device has no way there, or a rule against it."
 )
 PASSED_ON: Final = "Capture behind that device to see whether it has a way there, and what refused."
 TURNED_DOWN: Final = (
@@ -283,8 +283,8 @@ CONFIRMED_LATE: Final = (
     "The server answered in time, and the client confirmed late: it was busy, or the way to it was slow."
 )
 OPENED_BY_DEVICE: Final = (
-    "The answers passed no router (TTL {}): a NAT or proxy next to the client made them, once it had reached the host "
-    "itself. What was lost or late lies behind it: capture there."
+    "The answers passed no router (TTL {}). Unless that host is next to the client, a NAT or proxy there made them, "
+    "after it had reached the host. Then SYNs were lost or late behind it: capture there."
 )
 ANSWERED_AGAIN: Final = (
     "The answer came as late as a second one does, a second and a round trip: the first was probably lost."
