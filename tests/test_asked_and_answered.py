@@ -603,31 +603,40 @@ def test_short_pauses_leave_the_flights_of_a_program_to_be_named(own_ns, said):
 
 
 @pytest.mark.parametrize(
-    ("requests", "answers_bytes", "calm"),
+    ("requests", "turns", "answers_bytes", "calm"),
     [
-        (2, 10_000, True),
-        (1, 10_000, False),
-        (2, 9_000, False),  # an upload, whose server says little more than that it took the data
+        (2, 0, 10_000, True),
+        (1, 0, 10_000, False),
+        (1, 2, 10_000, True),  # requests overlapped, and the server waited for their data
+        (2, 0, 9_000, False),  # an upload, whose server says little more than that it took the data
+        (3, 0, 9_000, True),  # one answer for each pause
+        (3, 3, 0, False),
     ],
 )
 def test_a_client_that_pauses_after_its_answers_has_nothing_to_mend(
-    requests, answers_bytes, calm, monkeypatch
+    requests, turns, answers_bytes, calm, monkeypatch
 ):
-    """Of 100,000 bytes, a tenth are the server's answers."""
+    """Of 100,000 bytes, a tenth are the server's answers. The client pauses three times."""
     sides = {"payload_bytes": np.array([100_000 - answers_bytes, answers_bytes])}
     contents = SimpleNamespace(has_exchanges=True, streams=SimpleNamespace(sides=lambda _: sides))
+    found = {"client": SimpleNamespace(own=3), "server": SimpleNamespace(after_peer=turns)}
     flow = SimpleNamespace(
         is_from_client=True,
         stream=0,
         sender=str(CLIENT),
+        receiver=str(SERVER),
         summary={"payload_bytes": 100_000 - answers_bytes},
-        capture=SimpleNamespace(_contents=contents),
+        capture=SimpleNamespace(
+            _contents=contents, flow=lambda _stream, _sender: SimpleNamespace(rtts="server")
+        ),
+        rtts="client",
         _requests=range(requests),
     )
     monkeypatch.setattr(remedy, "cause", lambda _: (ALL["app"].causes["idle"], None))
-    found = remedy._of_asker(flow)
-    assert (found is not None) == calm
-    if found is not None:
-        assert found.words == (
+    monkeypatch.setattr(remedy.pauses, "of", found.__getitem__)
+    said = remedy._of_asker(flow)
+    assert (said is not None) == calm
+    if said is not None:
+        assert said.words == (
             f"Nothing to mend on the path: the time passes at {CLIENT.host}, with its program or its user."
         )

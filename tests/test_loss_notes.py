@@ -14,6 +14,7 @@ from scenario import SERVER, scenario
 import bdpcap
 from bdpcap.diagnosis import again
 from bdpcap.diagnosis.kinds import cwnd
+from bdpcap.diagnosis.natures import HIDDEN, nature
 from bdpcap.explain.sent_again import SentAgain
 from bdpcap.report import headline, ranking, screen, verdict
 from bdpcap.report import notes as notes_
@@ -120,8 +121,10 @@ def test_losses_before_the_capture_may_look_like_pauses():
         writes += f"+.001 > . 101:101(0) ack {end} win 502\n"
     flow = analyzed(writes).flow(0, str(SERVER))
     assert (flow.summary["limit"], flow._counts["lost_before_tap"]) == ("app", 10)
-    (said,) = [note for note in notes(flow) if "retransmissions" in note]
-    assert said.endswith(" Flights lost before the capture look like pauses of the program.")
+    assert nature(flow) is HIDDEN
+    (said,) = [words for words in screen.sentences(flow) if "a flight was lost before the capture" in words]
+    assert "of the bytes sent were retransmissions" in said
+    assert not notes(flow)
 
 
 @pytest.mark.parametrize(("overtaken", "said"), [(1, ""), (2, ""), (3, "3 of 11 packets (27")])

@@ -489,6 +489,7 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
         capture=SimpleNamespace(_contents=SimpleNamespace(has_exchanges=True)),
         rtts=pd.DataFrame([rounds]),
     )
+    monkeypatch.setattr(short.app, "hides_losses", lambda _: False)
     monkeypatch.setattr(short.app, "LIMIT", SimpleNamespace(detail=lambda _flow, own: own["detail"].iloc[0]))
     monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
@@ -514,7 +515,7 @@ def test_a_few_round_trips_of_a_long_path_are_no_wait_for_the_program(
     flow = SimpleNamespace(summary={"active_ns": 1_560_000_000, "rtt_min_ns": rtt_ms * 1_000_000})
     assert short._are_trips(flow) == trips
     if trips:
-        words = "Nothing to mend: most of the time went into round trips of 300 ms."
+        words = "Nothing to mend: data were in flight for 1.2 s, 4.0 round trips of 300 ms."
         assert short.NATURE.advice(flow) == ("", words)
 
 

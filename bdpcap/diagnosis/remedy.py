@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import places, relay
+from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import HIDDEN, nature
@@ -235,15 +235,22 @@ def _of_others(flow: Flow) -> Remedy | None:
 def _of_asker(flow: Flow) -> Remedy | None:
     """Return a sentence on a client's program that paused after it had its answers; None for any other flow.
 
-    A server that answers with little more than a status takes in an upload, whose program is to write on.
+    A server that answers with little more than a status, and not after most pauses, takes in an upload, whose program is
+    to write on.
     """
     why, _ = cause(flow)
     alone = why in (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
     if not (alone and flow.is_from_client and flow.capture._contents.has_exchanges):
         return None
     both_bytes = flow.capture._contents.streams.sides(flow.stream)["payload_bytes"].sum()
-    answered = both_bytes - flow.summary["payload_bytes"] >= NOTABLE_SHARE * both_bytes
-    if len(flow._requests) < FEWEST_ANSWERS or not answered:
+    answers_bytes = both_bytes - flow.summary["payload_bytes"]
+    if not answers_bytes:
+        return None
+    # Requests that overlap are none of the counted ones; each wait of the server for data of the client ends with some.
+    turns = pauses.of(flow.capture.flow(flow.stream, flow.receiver).rtts).after_peer
+    asked = max(len(flow._requests), turns)
+    answered = answers_bytes >= NOTABLE_SHARE * both_bytes or asked >= pauses.of(flow.rtts).own
+    if asked < FEWEST_ANSWERS or not answered:
         return None
     return Remedy(
         "",

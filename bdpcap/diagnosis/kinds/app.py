@@ -15,7 +15,9 @@ from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns, began_ns, served_ns, shares, trip_ns, waits
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.program import receivers_window
-from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
+from bdpcap.explain.sent_again import FEWEST as FEWEST_LOST
+from bdpcap.explain.sent_again import needed, resent_share
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import both
@@ -23,7 +25,7 @@ from bdpcap.words.endpoints import both
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["HABITS", "LIMIT", "is_alone", "may_be_losses", "owing"]
+__all__ = ["HABITS", "LIMIT", "hides_losses", "is_alone", "may_be_losses", "owing"]
 
 ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
@@ -55,9 +57,23 @@ def is_alone(flow: Flow) -> bool:
 
 
 def may_be_losses(flow: Flow) -> bool:
-    """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses are short."""
+    """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses are short.
+
+    Or the flow lost much by itself.
+    """
     found = pauses.of(flow.rtts)
-    return bool(shared_losses.place(flow) and 0 < found.own_ns <= found.own * FIRST_TIMEOUT_NS)
+    shared = shared_losses.place(flow) and 0 < found.own_ns <= found.own * FIRST_TIMEOUT_NS
+    return bool(shared or hides_losses(flow))
+
+
+def hides_losses(flow: Flow) -> bool:
+    """Return whether a flow lost much before the capture, and seems to pause for longer than a second in all.
+
+    Of a flight that is lost whole, later segments show nothing; its timer may have doubled.
+    """
+    share, least = resent_share(flow), needed(flow)
+    lost_before = 2 * int(flow._counts["lost_before_tap"]) > least >= FEWEST_LOST
+    return bool(lost_before and (share or 0) >= NOTABLE_SHARE and pauses.of(flow.rtts).own_ns >= NOTICED_NS)
 
 
 def _pauses(flow: Flow, own: pd.DataFrame) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import pauses
+from bdpcap.diagnosis import pauses, places
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app
 from bdpcap.diagnosis.model import Nature
 from bdpcap.explain import shared_losses
@@ -39,5 +39,8 @@ def _sentence(flow: Flow) -> str:
 
 
 NATURE: Final = Nature(
-    "losses or pauses", _holds, _sentence, lambda flow: (shared_losses.place(flow), _ADVICE)
+    "losses or pauses",
+    _holds,
+    _sentence,
+    lambda flow: (shared_losses.place(flow) or places.path(flow), _ADVICE),
 )

@@ -244,6 +244,8 @@ def _named(limit: str) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
+    if summary["limit"] == "app" and app.hides_losses(flow):
+        return False
     if (
         (summary["active_ns"] < in_flight.AT_ONCE_NS and _is_seen(flow))
         or _answers_soon(flow)
@@ -404,6 +406,8 @@ def _is_seldom(flow: Flow) -> bool:
 def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
+    if summary["limit"] == "app" and app.hides_losses(flow):
+        return False
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     repaired |= _only_needless(flow) and not _ignores(flow)
     # One segment waits for no limit of TCP, also where nothing shows how it fared.
@@ -473,8 +477,9 @@ def _little(flow: Flow) -> str:
 
 def _short_advice(flow: Flow) -> tuple[str, str]:
     if _are_trips(flow):
-        rtt = units.duration(flow.summary["rtt_min_ns"])
-        return "", f"Nothing to mend: most of the time went into round trips of {rtt}."
+        rtt_ns, moved_ns = flow.summary["rtt_min_ns"], in_flight.whole(flow).in_flight_ns
+        trips = f"{moved_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}"
+        return "", f"Nothing to mend: data were in flight for {units.duration(moved_ns)}, {trips}."
     if late := _answered_late(flow):
         return "", late
     moved, bulk = in_flight.whole(flow), nearly_all.rounds(flow)

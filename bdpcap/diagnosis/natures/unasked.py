@@ -11,6 +11,7 @@ from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain.findings.requests import FEWEST
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,13 +57,21 @@ def _is_unasked(flow: Flow) -> bool:
 
 def _said(flow: Flow) -> str:
     longest = units.duration(int(_unasked_ns(flow).max()))
-    number = units.number(len(flow._requests), "request")
-    return f"It answered {number}, and also sent unasked: {longest} after an answer, at the longest."
+    number = units.number(len(flow._requests), "time")
+    return (
+        f"The ends took turns {number}, and it also sent without a new request: {longest} after an answer, at the "
+        "longest."
+    )
+
+
+def _advice(flow: Flow) -> tuple[str, str]:
+    server = host(flow.sender)
+    return "", f"Nothing to mend on the path: {server} had news, or answered one of several requests late."
 
 
 NATURE: Final = Nature(
     "messages now and then",
     _is_unasked,
     _said,
-    lambda _: ("", "Nothing to mend: nobody had asked for these messages, so nobody waited for them."),
+    _advice,
 )
