@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from connected import OPTIONS, UNANSWERED, analyzed, failed, syns
+from connected import OPTIONS, TRY, UNANSWERED, analyzed, failed, syns
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
@@ -349,3 +349,21 @@ def test_a_program_that_goes_on_over_ipv4_waited_for_nothing(after_s, port, fell
         bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda one: one.time_ns))))
     )
     assert ("A connection to this port over IPv4 followed at once" in line) == fell_back
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "said"),
+    [
+        ("fe80::1", "2600:1901:0:38d7::1", True),
+        ("fe80::1", "fe80::2", False),
+        ("2600:1901::1", "2600:1901:0:38d7::1", False),
+    ],
+)
+def test_a_link_local_address_reaches_no_other_network(client, server, said):
+    """RFC 4291 section 2.5.6: routers must not forward packets with link-local source addresses to other links."""
+    ends = {"client": Address(client, 40_000), "server": Address(server, 443)}
+    packets = scenario(f"1 {TRY}\n+1 {TRY}\n+2 {TRY}", **ends) + scenario(
+        f"99 {TRY}", client=Address("192.0.2.9", 9)
+    )
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("A link-local address reaches no other network" in line) == said

@@ -239,6 +239,7 @@ def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
         ("app", "tunnel"),
         ("app", "timer"),
         ("rwnd", "passed on"),
+        ("rwnd", "stopped reader"),
         ("rwnd", "yielding"),
         ("link", "varying"),
     }

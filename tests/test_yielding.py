@@ -45,3 +45,25 @@ def test_a_window_that_shuts_is_no_small_one():
     """No window of such a scale stands for two segments."""
     flow = analysed(transfer([16, 4, 0, 4] * 6, scale=12)).flow(0)
     assert "The receiver kept its window small" not in " ".join(screen.sentences(flow))
+
+
+@pytest.mark.parametrize(("shut_s", "stopped"), [(3, True), (0.05, False)])
+def test_a_window_that_is_shut_for_most_of_the_time_is_that_of_a_reader_that_stopped(shut_s, stopped):
+    """The window shuts once for seconds, or again and again for moments: a program that stopped, or one that is slow."""
+    dialogue, sent, window = (
+        HANDSHAKE + "+.001 > . 1:1461(1460) ack 1 win 502\n+.02 < . 1:1(0) ack 1461 win 8000\n",
+        1461,
+        20,
+    )
+    for number in range(12):
+        for _ in range(window):
+            dialogue += f"+.00001 > . {sent}:{sent + MSS}({MSS}) ack 1 win 502\n"
+            sent += MSS
+        wait = shut_s if number == 5 or not stopped else 0.02
+        left = (0,) if number == 5 or not stopped else ()
+        for size in left:
+            dialogue += f"+.020 < . 1:1(0) ack {sent} win {size}\n"
+        dialogue += f"+{wait} < . 1:1(0) ack {sent} win {window * MSS // 4}\n"
+    said = " ".join(screen.sentences(analysed(dialogue).flow(0)))
+    assert ("The receiving program stopped reading" in said) == stopped
+    assert ("The receiving program read too slowly" in said) != stopped

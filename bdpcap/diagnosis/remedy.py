@@ -349,9 +349,9 @@ def _stops(flow: Flow) -> str:
 
 def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
-    if why is ALL["rwnd"].causes["yielding"] or (
-        code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]
-    ):
+    of_window = ALL["rwnd"].causes
+    passed = (of_window["passed on"], of_window["stopped reader"])
+    if why is of_window["yielding"] or (code is Code.SLOW_READER and why in passed):
         return True
     if code is Code.CAPTURE_INCOMPLETE:
         return why in ALL["app"].causes.values()

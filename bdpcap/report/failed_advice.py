@@ -22,7 +22,7 @@ from bdpcap.report.failures import (
 )
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
-from bdpcap.words.endpoints import is_loopback, is_public
+from bdpcap.words.endpoints import is_link_local, is_loopback, is_public
 
 if TYPE_CHECKING:
     from bdpcap.report.failed_around import Around
@@ -159,6 +159,8 @@ def _over_ipv4(line: Line, others: Talks) -> str:
 
 def _of_client(line: Line, around: Around) -> str:
     """Return the advice on a client that nobody answered, by this address or over this IP version; empty for others."""
+    if is_link_local(line.clients.one.strip("[]")) and is_public(line.servers.one.strip("[]")):
+        return failed_words.LINK_LOCAL
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return failed_words.UNREACHABLE.format(line.clients.one)
     return around.without_ipv6.get(line.clients.one, "") if len(line.clients) == 1 else ""

@@ -164,6 +164,10 @@ SCANNED: Final = (
 GENERATED: Final = (
     "No TCP sends one SYN so often: a program makes these packets, such as a generator or a flood."
 )
+LINK_LOCAL: Final = (
+    "A link-local address reaches no other network. See why the client has no global address of this IP version, and "
+    "which router it sends these packets to."
+)
 UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."

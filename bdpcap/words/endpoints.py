@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "both",
     "host",
+    "is_link_local",
     "is_loopback",
     "is_public",
     "network",
@@ -67,6 +68,14 @@ def network(address: str) -> str:
 def on_one_machine(one: str, other: str) -> bool:
     """Return whether two addresses are of one machine: they are equal, or both are loopback addresses."""
     return one == other or (is_loopback(one) and is_loopback(other))
+
+
+def is_link_local(address: str) -> bool:
+    """Return whether an address is valid on its own network alone (RFC 4291 section 2.5.6, RFC 3927); False otherwise."""
+    try:
+        return ip_address(address).is_link_local
+    except ValueError:
+        return False
 
 
 def is_loopback(address: str) -> bool:

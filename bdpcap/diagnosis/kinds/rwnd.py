@@ -44,6 +44,14 @@ def shut_ns(rtts: pd.DataFrame) -> int:
     return int((rtts["end_ns"] - rtts["start_ns"])[shut(rtts)].sum())
 
 
+def _has_stopped(flow: Flow) -> bool:
+    """Return whether the window was shut for most of the active time at one go: the reader stopped, and was not slow."""
+    closed, rtts = shut(flow.rtts), flow.rtts
+    lasting_ns = (rtts["end_ns"] - rtts["start_ns"])[closed]
+    longest_ns = lasting_ns.groupby((~closed).cumsum()[closed]).sum().max()
+    return bool(2 * longest_ns > flow.summary["active_ns"])
+
+
 def _window(flow: Flow, own: pd.DataFrame) -> str:
     lasting = _shut(own)
     return f"{_allowed(flow)}{f'. It was {lasting}' if lasting else ''}"
@@ -132,8 +140,8 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
         return "yielding"
     # A reader that closes the window and one that nearly does are the same cause.
     named = longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
-    if named == "slow reader" and relay.onward(flow):
-        return "passed on"
+    if named == "slow reader":
+        return "passed on" if relay.onward(flow) else "stopped reader" if _has_stopped(flow) else named
     stood = len(own) > STOOD and (own["detail"].iloc[-STOOD:] == "buffer").all()
     return "buffer" if named == "ramp" and stood else named
 
@@ -163,6 +171,13 @@ LIMIT: Final = Limit(
         "buffer": _FULL,
         "zero window": _SLOW,
         "slow reader": _SLOW,
+        "stopped reader": Cause(
+            "The receiving program stopped reading",
+            _reader,
+            places.receiver,
+            "See why it stopped: whether it waited for its disk, another program, or a lock.",
+            paced("as fast as the program reads"),
+        ),
         "yielding": Cause(
             "The receiver kept its window small",
             _yielding,
