@@ -107,7 +107,9 @@ class Group:
             return ""
         flows = on_path(self.flow)
         reached = together_bps(flows)
-        if len(flows) < 2 or reached > path:
+        spanned_ns = int(flows["end_ns"].max() - flows["start_ns"].min())
+        # Flows that were idle for most of that time hardly ran together.
+        if len(flows) < 2 or reached > path or 2 * flows["active_ns"].min() < spanned_ns:
             return ""
         every = "Both" if len(flows) == 2 else f"All {len(flows)}"
         total = f"{every} flows of this path together: {units.rate(reached)}"
