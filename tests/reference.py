@@ -259,8 +259,10 @@ def track(packets: Iterable[Packet]) -> list[Row]:
         if stream is None or reuses_ports(stream, segment):
             ends = segment.source, segment.destination
             ports = [int(end.rpartition(":")[2]) for end in ends]
-            # The server answers, whatever was captured of the question. Without a SYN, it has the lower port.
-            if segment.has(ACK) if segment.has(SYN) else ports[0] < ports[1]:
+            # The server answers, whatever was captured of the question. Without a SYN, it has the lower port; clients of
+            # NFS have one that is reserved (Linux, min_resvport and max_resvport).
+            nfs = max(ports) == 2049 and 665 <= min(ports) <= 1023
+            if segment.has(ACK) if segment.has(SYN) else (ports[0] < ports[1]) != nfs:
                 ends = ends[::-1]
             stream = streams[key] = Stream(count, (Flow(*ends), Flow(*ends[::-1])))
             count += 1

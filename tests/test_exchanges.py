@@ -791,3 +791,12 @@ def test_a_single_exchange_of_few_does_not_decide_where_the_time_goes():
     typical = exchange_shares._typical(flow, table)
     assert typical.answered_ns == pytest.approx(227, abs=1)  # the median, one of six; parts are rounded
     assert typical.server_ns > 9 * typical.network_ns
+
+
+@pytest.mark.parametrize(("port", "serves"), [(1022, True), (664, False), (40_000, True)])
+def test_without_a_handshake_nfs_is_the_server_of_clients_with_reserved_ports(port, serves):
+    """Servers of NFS may insist on a port below 1024; Linux takes 665 to 1023 (min_resvport, max_resvport)."""
+    nfs, other = Address("192.0.2.1", 2049), Address("192.0.2.2", port)
+    talk = "0 > P. 1:101(100) ack 1 win 502\n+.001 < P. 1:201(200) ack 101 win 500\n"
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(talk, client=other, server=nfs))))
+    assert (capture.connections["server"].iloc[0] == str(nfs)) == serves

@@ -102,10 +102,9 @@ def _floors(flow: Flow) -> dict[int, bool]:
 
 
 def _yielding(flow: Flow, _: pd.DataFrame) -> str:
-    least = flow.rtts["window_min_bytes"].dropna()
-    rounds = units.number(int((least == least.min()).sum()), "round")
-    segments = f"two segments{' rounded down to its scale' if _floors(flow).get(least.min()) else ''}"
-    return f"in {rounds} it stood at {units.exact_bytes(least.min())}, {segments}, and never below"
+    floor = flow.rtts["window_min_bytes"].min()
+    segments = f"two segments{' rounded down to its scale' if _floors(flow).get(floor) else ''}"
+    return f"it fell to {units.exact_bytes(floor)}, {segments}, again and again, and never below"
 
 
 def _passed_on(flow: Flow, own: pd.DataFrame) -> str:

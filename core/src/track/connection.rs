@@ -26,12 +26,20 @@ use turns::{Turn, Turns};
 
 /// Returns client and server of a connection whose first captured segment this is: the client sent the SYN. Without a
 /// SYN, it is the end with the higher port: servers listen on assigned ports, clients use dynamic ones (RFC 6335
-/// section 6). Of equal ports, it is the sender of this segment.
+/// section 6). Of equal ports, it is the sender of this segment. Clients of NFS alone use ports below its own: a server
+/// may insist on a reserved one (Linux `min_resvport`, `max_resvport`).
 #[must_use]
 pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
+    const NFS_PORT: u16 = 2049;
+    const RESERVED: std::ops::RangeInclusive<u16> = 665..=1023;
+
     let (source, destination) = (segment.source, segment.destination);
+    let is_client_of_nfs =
+        |one: Endpoint, other: Endpoint| RESERVED.contains(&one.port) && other.port == NFS_PORT;
     let from_server = if segment.flags.has(Flags::SYN) {
         segment.flags.has(Flags::ACK)
+    } else if is_client_of_nfs(source, destination) || is_client_of_nfs(destination, source) {
+        source.port > destination.port
     } else {
         source.port < destination.port
     };
