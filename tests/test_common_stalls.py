@@ -128,6 +128,22 @@ def test_the_common_link_is_seen_first_also_where_connections_failed():
     assert f"WHAT TO DO Near {CLIENT.host}: See its wireless or access link first." in said
 
 
+def test_a_stall_explains_no_longer_pauses_at_another_time():
+    """Two connections wait for two seconds at 6 s; a server writes from 60 s on, and pauses for 30 s each time."""
+    news, sent = [HANDSHAKE + "60 > P. 1:101(100) ack 1 win 16384"], 1
+    for _ in range(12):
+        news += [
+            f"+30 < P. {sent}:{sent + 17_520}(17520) ack 101 win 500",
+            f"+.0001 > . 101:101(0) ack {sent + 17_520} win 16384",
+        ]
+        sent += 17_520
+    slow = ("\n".join(news), Address("203.0.113.8", 80))
+    capture = captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE), slow)
+    stalls = common_stalls.shared(capture)
+    assert stalls is not None
+    assert not common_stalls.explains(stalls, capture.flow(2, "203.0.113.8:80"))
+
+
 @pytest.mark.parametrize("stalled", [True, False])
 def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
     """A server writes 20 times twelve segments, 0.1 s to 0.5 s apart: its program paused, or the link held them."""

@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from packets import pcap
+from packets import Address, pcap
 from scenario import HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -60,8 +60,8 @@ def capture_of(*responses, port=SERVER.port):
         ([b"HTTP/1.1 302 Go", b"HTTP/1.1 304 No"], None),
         ([b"HTTP/1.1 499 No"], "499 (an error)"),
         ([b"404 Not Found"], None),
-        # A spare connection on which no request came answers none (RFC 9110 section 15.5.9).
-        ([b"HTTP/1.1 408 No"], None),
+        # The client began a request, and did not end it in time (RFC 9110 section 15.5.9).
+        ([b"HTTP/1.1 408 No"], "was an error: 408 (request timeout)."),
         ([b"425 No data"], None),
     ],
 )
@@ -71,7 +71,7 @@ def test_a_server_is_named_whose_responses_are_errors(responses, said):
     assert len(sentences) == (said is not None)
     assert all(said.format(SERVER.host) in sentence for sentence in sentences)
     statuses = [text.split()[1] for text in responses if text.startswith(b"HTTP")]
-    final = [int(status) for status in statuses if status >= b"200" and status != b"408"]
+    final = [int(status) for status in statuses if status >= b"200"]
     # Credentials are refused as long as only such responses follow.
     wrong = [one for at, one in enumerate(final) if one >= 400 and (one != 401 or set(final[at:]) == {401})]
     row = capture.connections.iloc[0]
@@ -79,6 +79,20 @@ def test_a_server_is_named_whose_responses_are_errors(responses, said):
     assert row["http_responses"] == len(final)
     grave = [one for one in wrong if one >= 500] or wrong or [None]
     assert (None if row.isna()["error_status"] else row["error_status"]) == grave[-1]
+
+
+def test_a_spare_connection_that_a_server_closes_answers_no_request():
+    """Browsers open connections before they need them. The server sends 408 where no request came (RFC 9110)."""
+    talk = f"{HANDSHAKE}+30 < FP. 1:101(100) ack 1 win 500\n+.001 > F. 1:1(0) ack 102 win 502\n"
+    packets = [
+        replace(one, data=one.data[:HEADERS] + b"HTTP/1.1 408 Timeout" + one.data[HEADERS + 20 :])
+        if len(one.data) > HEADERS + 20
+        else one
+        for one in scenario(talk, server=Address(SERVER.host, 80))
+    ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    assert not error_responses.sentences(capture)
+    assert capture.connections["http_responses"].iloc[0] == 0
 
 
 def test_a_failed_data_connection_of_ftp_asks_for_passive_mode():

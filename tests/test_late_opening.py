@@ -251,3 +251,26 @@ def test_a_flow_that_needs_no_mending_names_its_late_opening():
     )
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     assert capture.flow(0).remedy.words.endswith("Only its opening was slow: it took 2.02 s.")
+
+
+def test_a_client_that_confirms_late_lost_nothing():
+    """Three servers answer after 20 ms, and the client confirms two seconds later."""
+    confirmed = OPENS.replace("+0    >", "+2    >", 1).replace("65535", "65535 ttl 50") + ANSWERS
+    packets = []
+    for number in range(3):
+        packets += scenario(f"10{number} {TRY}{confirmed}", server=Address(f"8.8.8.{number}", 443))
+    packets.sort(key=lambda packet: packet.time_ns)
+    said = " ".join(line for line, _ in connections.late(bdpcap.analyze(io.BytesIO(pcap(packets)))))
+    assert "the client confirmed late" in said
+    assert "to several services" not in said
+
+
+def test_late_openings_at_different_times_have_their_own_causes():
+    """Three servers answer the second SYN only, each at another time of half an hour."""
+    opens = OPENS.replace("65535", "65535 ttl 50").replace("win 500", "win 500 ttl 50")
+    packets = []
+    for number in range(3):
+        packets += scenario(f"{600 * number} {TRY}\n+1 {TRY}{opens}", server=Address(f"8.8.{number}.8", 443))
+    said = " ".join(line for line, _ in connections.late(bdpcap.analyze(io.BytesIO(pcap(packets)))))
+    assert "opened only after" in said
+    assert "at that time" not in said

@@ -67,3 +67,21 @@ def test_a_window_that_is_shut_for_most_of_the_time_is_that_of_a_reader_that_sto
     said = " ".join(screen.sentences(analysed(dialogue).flow(0)))
     assert ("The receiving program stopped reading" in said) == stopped
     assert ("The receiving program read too slowly" in said) != stopped
+
+
+def test_a_reader_that_takes_small_pieces_has_not_stopped():
+    """It reads 400 bytes each 20 ms, less than a segment, and its window is never shut."""
+    dialogue, sent = (
+        HANDSHAKE + "+.001 > . 1:1461(1460) ack 1 win 502\n+.02 < . 1:1(0) ack 1461 win 4000\n",
+        1461,
+    )
+    for _ in range(10):
+        dialogue += f"+.00001 > . {sent}:{sent + 1600}(1600) ack 1 win 502\n"
+        sent += 1600
+    dialogue += f"+.02 < . 1:1(0) ack {sent} win 100\n"
+    for _ in range(100):
+        dialogue += (
+            f"+.001 > P. {sent}:{sent + 400}(400) ack 1 win 502\n+.02 < . 1:1(0) ack {sent + 400} win 100\n"
+        )
+        sent += 400
+    assert "stopped reading" not in " ".join(screen.sentences(analysed(dialogue).flow(0)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -141,6 +141,11 @@ def _held_sides(table: pd.DataFrame) -> tuple[Held, Held]:
     return (client, server) if client.lasting_ns >= server.lasting_ns else (server, client)
 
 
+def _median_ns(times: pd.Series[Any]) -> int:
+    known = times.dropna()
+    return 0 if known.empty else int(known.median())
+
+
 def shares(flow: Flow) -> Shares | None:
     """Return the sums over the requests of a flow's stream; None where no request has known times."""
     table = flow._requests.dropna(subset=["server_ns", "network_ns"])
@@ -158,7 +163,8 @@ def shares(flow: Flow) -> Shares | None:
         count=len(table),
         lasting_ns=lasting,
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
-        medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
+        # After the last answer, no request follows.
+        medians_ns={side: _median_ns(table[f"{side}_ns"]) for side in taken},
         typical=_typical(flow, table),
         bytes_share=exchanged / max(1, payload - others),
         held=_held_sides(table),

@@ -50,6 +50,8 @@ class Shared(NamedTuple):
     streams: frozenset[int]
     """The connections that waited with others, whenever that was."""
     host: str
+    spans: tuple[tuple[int, int], ...]
+    """Start and end of each such wait."""
 
     def __str__(self) -> str:
         return f"{self.fact} {self.advice}"
@@ -99,6 +101,7 @@ def shared(capture: Capture) -> Shared | None:
         f"Near {one.host}: See its wireless or access link first.",
         frozenset(stream for common in found for stream in common.streams),
         one.host,
+        tuple((common.start_ns, common.end_ns) for common in found),
     )
 
 
@@ -128,14 +131,26 @@ def _addresses(capture: Capture, name: str) -> Sequence[str]:
 
 
 def explains(stalls: Shared, flow: Flow) -> bool:
-    """Return whether a flow was held by a wait that other connections shared, or may have been.
+    """Return whether a flow was held by a wait that other connections shared, or may have been."""
+    held = flow.stream in stalls.streams and nature(flow) in (OUTAGE, LATE)
+    return held or _may_be_held(stalls, flow)
+
+
+def _may_be_held(stalls: Shared, flow: Flow) -> bool:
+    """Return whether pauses of a flow to the host of common waits were no longer than these, and one met one of them.
 
     Data that such a link delivers late look like a pause of the program that sent them.
     """
-    of = nature(flow)
-    paused = of is None and cause(flow)[0] in _PAUSED
-    held = paused and host(flow.receiver) in _addresses(flow.capture, stalls.host)
-    return held or (flow.stream in stalls.streams and of in (OUTAGE, LATE))
+    if nature(flow) is not None or cause(flow)[0] not in _PAUSED:
+        return False
+    if host(flow.receiver) not in _addresses(flow.capture, stalls.host):
+        return False
+    rtts = flow.rtts[(flow.rtts["limit"] == "app") & (flow.rtts["in_flight_max_bytes"] == 0)]
+    longest_ns = max(end_ns - start_ns for start_ns, end_ns in stalls.spans)
+    met = any(
+        ((rtts["start_ns"] < end_ns) & (rtts["end_ns"] > start_ns)).any() for start_ns, end_ns in stalls.spans
+    )
+    return bool(met and (rtts["end_ns"] - rtts["start_ns"]).mean() <= longest_ns)
 
 
 def _again(one: _Common, found: list[_Common]) -> str:

@@ -36,10 +36,23 @@ BY_CHANCE: Final = 2
 """Most SYNs in a row that loss takes from a connection while others pass; a choice: of three, 1 in 8,000 at 5 %."""
 _LEAST_IDLE_NS: Final = 5_000_000_000
 """Least time after which servers close an idle connection: Apache's ``KeepAliveTimeout``, the shortest in wide use."""
+_LOOKED_AT: Final = 100
+"""Most connections of a line at whose times others are looked at; a choice."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
 NEXT_TO_NS: Final = 1_000_000
 """Time within which only a host of the same network answers: light takes it for 100 km there and back."""
+_UNSURE: Final = (
+    failed_words.BY_KIND["refused"],
+    failed_words.NO_SERVICE,
+    failed_words.ONE_LOST,
+    failed_words.LOST_OR_DROPPED,
+    failed_words.LOST_OR_EARLY,
+    failed_words.ROUTE_WORKS,
+    failed_words.ANSWERED_LATE,
+    failed_words.LATE_FOR_SEVERAL,
+)
+"""Advice on refused or late connections that the place of the answers, or other connections, make surer."""
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
 
@@ -55,8 +68,8 @@ def advice(line: Line, kind: str, around: Around) -> str:
     if line.ends in around.multipath:
         return failed_words.SUBFLOWS
     if kind in (LATE, "refused"):
-        rest = _opened_late(line, around) if kind == LATE else _refused(line, around)
-        return _by_device(line, kind) or rest
+        words = _late(line, around.others) if kind == LATE else _refused(line, around)
+        return _by_others(line, kind, around) or words if words in _UNSURE else words
     return _opened(line, kind, around)
 
 
@@ -141,12 +154,13 @@ def _without_answer(line: Line, around: Around) -> str:
 
 
 def _are_late(line: Line, around: Around) -> bool:
-    """Return whether connections to several services opened late at the time of a line, whose only client is near."""
-    if not (line.at_client and len(line.clients) == 1 and line.clients.one in around.late):
+    """Return whether connections to several servers opened late as most of a line were tried, whose client is near."""
+    if not line.at_client:
         return False
-    tried, at_ns = around.late[line.clients.one]
-    near = (at_ns >= line.start_ns - REPEATED_NS) & (at_ns <= max(line.end_ns, line.opened_ns))
-    return len(np.unique(tried[near])) >= SEVERAL
+    servers, at_ns = around.late
+    tried_ns = np.concatenate([times for _, times in line.tries])[:_LOOKED_AT]
+    late = [len(np.unique(servers[abs(at_ns - one_ns) <= REPEATED_NS])) >= SEVERAL for one_ns in tried_ns]
+    return 2 * sum(late) > len(late)
 
 
 def _over_ipv4(line: Line, others: Talks) -> str:
@@ -159,7 +173,8 @@ def _over_ipv4(line: Line, others: Talks) -> str:
 
 def _of_client(line: Line, around: Around) -> str:
     """Return the advice on a client that nobody answered, by this address or over this IP version; empty for others."""
-    if is_link_local(line.clients.one.strip("[]")) and is_public(line.servers.one.strip("[]")):
+    own, other = (side.one.strip("[]") for side in (line.clients, line.servers))
+    if len(line.clients) == 1 and is_link_local(own) and is_public(other):
         return failed_words.LINK_LOCAL
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return failed_words.UNREACHABLE.format(line.clients.one)
@@ -242,7 +257,7 @@ def _stopped(line: Line, around: Around) -> str:
     return "" if (after_ns == NULL).any() else failed_words.RESTARTED
 
 
-def _by_device(line: Line, kind: str) -> str:
+def _by_device(line: Line, kind: str, tick_ns: int) -> str:
     """Return the advice on connections that a device next to a private client refused or opened late, for public hosts.
 
     The answers passed no router. It is empty for others.
@@ -254,19 +269,21 @@ def _by_device(line: Line, kind: str) -> str:
     ttl = max(line.answer_ttls)
     if kind == LATE:
         return failed_words.OPENED_BY_DEVICE.format(ttl)
-    at_once = line.syns == line.connections and line.longest_ns < NEXT_TO_NS
+    at_once = line.syns == line.connections and tick_ns < line.longest_ns < NEXT_TO_NS
     more = failed_words.WITHOUT_WAY.format(units.duration(NEXT_TO_NS)) if at_once else failed_words.PASSED_ON
     return f"{failed_words.OF_DEVICE.format(ttl)} {more}"
 
 
-def _opened_late(line: Line, around: Around) -> str:
-    """Return the advice on connections that opened late, as others of their client did or by themselves."""
-    shared = len(line.servers) < SEVERAL and _are_late(line, around)
-    return failed_words.LATE_MEANWHILE if shared else _late(line, around.others)
+def _by_others(line: Line, kind: str, around: Around) -> str:
+    """Return the advice that the answers' TTLs give, or other connections of the client that opened late; else empty."""
+    if by_device := _by_device(line, kind, around.tick_ns):
+        return by_device
+    shared = kind == LATE and len(line.servers) < SEVERAL and _are_late(line, around)
+    return failed_words.LATE_MEANWHILE if shared else ""
 
 
 def _late(line: Line, others: Talks) -> str:
-    """Return the advice on connections that opened late by themselves."""
+    """Return the advice on connections that opened late."""
     twice = REPEATED * line.connections
     if line.syns < twice and line.syn_acks < twice:
         return _answered_once(line)
@@ -392,12 +409,8 @@ def _raced(line: Line, others: Talks) -> str:
     if line.is_one_service:
         opening = others.raced(client, port, line.start_ns)
         return failed_words.RACED if opening >= line.connections else ""
-    raced = [
-        bool(others.raced(client, port, one_ns) or others.followed(client, port, one_ns, one_ns))
-        for _, at_ns in line.tries
-        for one_ns in at_ns.tolist()
-    ]
-    return failed_words.MOSTLY_RACED if 2 * sum(raced) > len(raced) else ""
+    tries = np.concatenate([at_ns for _, at_ns in line.tries])
+    return failed_words.MOSTLY_RACED if 2 * others.outran(client, port, tries) > len(tries) else ""
 
 
 def _fell_back(line: Line, others: Talks) -> bool:

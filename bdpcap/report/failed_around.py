@@ -88,8 +88,10 @@ class Around:
     """Pairs of a client and a server with connections of Multipath TCP."""
     by_icmp: dict[tuple[str, str], str]
     """Advice from an ICMP message, by client and service."""
-    late: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]
-    """Hashes of client, server and port of connections that opened late, and times of their first SYNs, by client."""
+    late: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Hashes of the servers of connections that opened late next to their client, and the times of the first SYNs."""
+    tick_ns: int
+    """Step of the capture's clock."""
 
 
 @once
@@ -132,19 +134,23 @@ def around(capture: Capture) -> Around:
         },
         probed=_probed(made["refused"]),
         late=_late(made[LATE]),
+        tick_ns=capture.info.tick_ns or 0,
     )
 
 
-def _late(late: list[Line]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the tries of connections that opened late, and their times, by client."""
-    by_client: defaultdict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = defaultdict(list)
+def _late(late: list[Line]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the servers of connections that opened late next to their client, and the times of the first SYNs.
+
+    Of a line of several servers, each try stands for one. Those that the client confirmed late say nothing of the way.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    servers, times = [none], [none]
     for line in late:
-        if len(line.clients) == 1:
-            by_client[line.clients.one] += line.tries
-    return {
-        client: (np.concatenate([tried for tried, _ in some]), np.concatenate([at_ns for _, at_ns in some]))
-        for client, some in by_client.items()
-    }
+        for tried, at_ns in line.tries if line.at_client and not line.confirmed_late else ():
+            one = len(line.servers) == 1
+            servers.append(np.full(len(tried), hash(line.servers.one)) if one else tried)
+            times.append(at_ns)
+    return np.concatenate(servers), np.concatenate(times)
 
 
 def _multipath(capture: Capture) -> set[tuple[str, str]]:

@@ -346,6 +346,7 @@ class Line:
         self.longest_ns = max(self.longest_ns, other.longest_ns)
         self.start_ns = min(self.start_ns, other.start_ns)
         self.end_ns = max(self.end_ns, other.end_ns)
+        self.tries += other.tries
         for own, others in (
             (self.clients, other.clients),
             (self.servers, other.servers),

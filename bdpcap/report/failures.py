@@ -50,9 +50,6 @@ GIVEN_UP: Final = 3
 REPEATED: Final = 2
 """Fewest SYNs or SYN-ACKs that show a missing answer: one without an answer is repeated (RFC 6298 section 2.1)."""
 
-LINEAR: Final = 4
-"""SYNs that Linux sends again at equal times before it doubles its timer (``tcp_syn_linear_timeouts``, Linux 6.5)."""
-
 REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 
@@ -398,14 +395,11 @@ def _reset_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np
     lasted_ns, doublings = (both["end_ns"] - both["start_ns"])[::2], np.minimum(life["syns"], MOST_SYNS)
     timers_ns = FIRST_TIMEOUT_NS * (2.0**doublings - 1)
     refused_ns = REPEATED_NS * (2.0 ** (doublings - 1) - 1) + LONGEST_REFUSAL_NS
-    given_up = lasted_ns >= np.maximum(timers_ns, refused_ns)
-    # More SYNs than doubled timers send: the first came at equal times, and the last a timer or more before the reset.
-    linear_ns = FIRST_TIMEOUT_NS * (LINEAR - 1 + 2.0 ** (doublings - LINEAR - 1))
-    before_ns = FIRST_TIMEOUT_NS * (2.0 ** (doublings - 1) - 1)
-    given_up |= (
-        (life["syns"] > LINEAR + 1) & (lasted_ns < before_ns) & (lasted_ns >= linear_ns + FIRST_TIMEOUT_NS)
+    late: NDArray[np.bool_] = (
+        (life["handshake"] == "refused")
+        & (life["syns"] >= GIVEN_UP)
+        & (lasted_ns >= np.maximum(timers_ns, refused_ns))
     )
-    late: NDArray[np.bool_] = (life["handshake"] == "refused") & (life["syns"] >= GIVEN_UP) & given_up
     return late
 
 

@@ -65,19 +65,16 @@ def sentence(capture: Capture) -> str:
 
 def _connections(capture: Capture) -> str:
     found: Counter[str] = Counter()
-    alone: set[str] = set()
-    lone_ones = 0
+    lone = 0
     asked: defaultdict[str, set[str]] = defaultdict(set)
     streams = capture._contents.streams
     for columns, both in streams.lifecycles(capture.info.last_ns, "packets"):
-        probed, lone = _is_probed(columns, both), _is_lone(columns, both)
+        probed = _is_probed(columns, both)
+        lone += int(_is_lone(columns, both).sum())
         found.update(np.where(probed, _PROBED, columns["handshake"])[columns["seen"]].tolist())
         first = 2 * columns["stream"][probed][:_LOOKED_AT].astype(np.int64)
         for client, server in zip(*(streams.endpoints(first + end) for end in (0, 1)), strict=True):
             asked[host(client)].add(server)
-        senders = 2 * columns["stream"][lone].astype(np.int64) + both["packets"][1::2][lone]
-        alone.update(map(host, streams.endpoints(senders[:_LOOKED_AT])))
-        lone_ones += int(lone.sum())
     if not found:
         return "No flow carried payload: there is nothing to judge."
     # Those of many clients answer older connections, as of a server or a NAT that lost its state.
@@ -85,8 +82,11 @@ def _connections(capture: Capture) -> str:
     if len(most) >= MANY:
         return _scanned(found, most)
     found += Counter({"not captured": found.pop(_PROBED, 0)})
-    if MANY <= lone_ones == found.total():
-        return _lone(alone, lone_ones)
+    if MANY <= lone == found.total():
+        return (
+            f"{units.number(lone, 'connection')} are one packet each, and nobody answered: packets of older connections, "
+            "or those of a scan, a flood or a test tool. There is nothing to judge."
+        )
     number = units.number(found.total(), "connection")
     each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
     if any(flaw.code == "no-data" for flaw in capture._contents.quality):
@@ -111,15 +111,6 @@ def _is_lone(columns: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np
     packets = np.asarray(both["packets"]).reshape(-1, 2).sum(axis=1)
     lone: NDArray[np.bool_] = columns["seen"] & (packets == 1) & (columns["handshake"] == "not captured")
     return lone
-
-
-def _lone(alone: set[str], packets: int) -> str:
-    """Return the verdict on a capture of single packets that nobody answered, by the hosts that sent them."""
-    senders = next(iter(alone)) if len(alone) == 1 else units.number(len(alone), "host")
-    return (
-        f"{units.number(packets, 'packet')} of {senders} belong to no connection, and nobody answered: each is of "
-        "other ports, as those of scans, floods and test tools. There is nothing to judge."
-    )
 
 
 def _scanned(found: Counter[str], asked: set[str]) -> str:

@@ -107,6 +107,17 @@ class Talks:
         opening = (self.start_ns <= start_ns) & (start_ns - self.start_ns < self.opening_ns)
         return int(np.count_nonzero(self._of_other_version(client, port) & self.at_client & opening))
 
+    def outran(self, client: str, port: str, at_ns: NDArray[np.int64]) -> int:
+        """Return how many connections over the other IP version were opening at a port as a client tried it, or followed.
+
+        `at_ns` has the times of all tries; each of the connections counts once.
+        """
+        others = self._of_other_version(client, port) & self.at_client
+        start_ns, tries = self.start_ns[others], np.sort(at_ns)
+        first = np.searchsorted(tries, start_ns - FIRST_TIMEOUT_NS)
+        last = np.searchsorted(tries, start_ns + self.opening_ns[others], side="right")
+        return int(np.count_nonzero(first < last))
+
     def followed(self, client: str, port: str, start_ns: int, end_ns: int) -> int:
         """Return how many connections over the other IP version began at a port during a time, or just after it."""
         began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns + FIRST_TIMEOUT_NS)

@@ -33,6 +33,8 @@ FEWEST: Final = 3
 """Fewest flights that show how a program writes: one or two may be a greeting."""
 NOTABLE_OWN: Final = 1 / 4
 """Share of the time from which on the server's own part of it is named, too; a choice."""
+LONGEST_TIMER_NS: Final = 60_000_000_000
+"""Longest pause that may be a timer's: RFC 6298 allows a maximum from 60 s on (section 2.5), and few wait for more."""
 _DRAINED: Final = ("app-idle", "app-conversation")
 """Rules by which nothing was sent after a flight until it was acknowledged."""
 HABITS: Final = {
@@ -73,7 +75,10 @@ def hides_losses(flow: Flow) -> bool:
     """
     share, least = resent_share(flow), needed(flow)
     lost_before = 2 * int(flow._counts["lost_before_tap"]) > least >= FEWEST_LOST
-    return bool(lost_before and (share or 0) >= NOTABLE_SHARE and pauses.of(flow.rtts).own_ns >= NOTICED_NS)
+    if not lost_before or (share or 0) < NOTABLE_SHARE:
+        return False
+    found = pauses.of(flow.rtts)
+    return NOTICED_NS <= found.own_ns <= found.own * LONGEST_TIMER_NS
 
 
 def _pauses(flow: Flow, own: pd.DataFrame) -> str:

@@ -45,10 +45,14 @@ def shut_ns(rtts: pd.DataFrame) -> int:
 
 
 def _has_stopped(flow: Flow) -> bool:
-    """Return whether the window was shut for most of the active time at one go: the reader stopped, and was not slow."""
-    closed, rtts = shut(flow.rtts), flow.rtts
-    lasting_ns = (rtts["end_ns"] - rtts["start_ns"])[closed]
-    longest_ns = lasting_ns.groupby((~closed).cumsum()[closed]).sum().max()
+    """Return whether the window was shut for most of the active time at one go: the reader stopped, and was not slow.
+
+    Of a window smaller than a segment, small ones may pass.
+    """
+    rtts = flow.rtts
+    still = shut(rtts) & (rtts["acked_bytes"] == 0)
+    lasting_ns = (rtts["end_ns"] - rtts["start_ns"])[still]
+    longest_ns = lasting_ns.groupby((~still).cumsum()[still]).sum().max()
     return bool(2 * longest_ns > flow.summary["active_ns"])
 
 

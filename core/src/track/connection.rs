@@ -624,7 +624,8 @@ impl Connection {
                 }
                 self.asks_proxy |= from == 0 && segment.marks.is_proxy_request();
                 if from == 1 {
-                    self.responses.add(segment.marks, self.ends[1].port);
+                    let asked = self.halves[0].flow.totals.payload_bytes > 0;
+                    (self.responses).add(segment.marks, self.ends[1].port, asked);
                 }
                 let question = Question::of(segment.marks, observed.sequence == 1);
                 if let Some(question) = question.filter(|_| from == 0) {

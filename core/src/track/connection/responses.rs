@@ -23,18 +23,18 @@ impl Responses {
     const FTP_PORT: u16 = 21;
     /// Least status of an error of the server (RFC 9110 section 15.6).
     const SERVER_ERROR: u16 = 500;
-    /// Status with which a server closes a connection on which no whole request came in time (RFC 9110 section 15.5.9):
-    /// it answers none. Browsers leave spare connections so.
+    /// Status with which a server closes a connection on which no whole request came in time (RFC 9110 section 15.5.9).
+    /// Where the client sent nothing, it answers no request: browsers leave spare connections so.
     const REQUEST_TIMEOUT: u16 = 408;
 
-    /// Adds a payload of the server at `port`.
-    pub fn add(&mut self, marks: Marks, port: u16) {
+    /// Adds a payload of the server at `port`; `asked` is whether the client sent any before.
+    pub fn add(&mut self, marks: Marks, port: u16, asked: bool) {
         if let Some(code) = marks.ftp_failure().filter(|_| port == Self::FTP_PORT) {
             self.add_error(code);
         }
         let Some(status) = marks
             .http_status()
-            .filter(|status| *status >= 200 && *status != Self::REQUEST_TIMEOUT)
+            .filter(|status| *status >= 200 && (asked || *status != Self::REQUEST_TIMEOUT))
         else {
             return;
         };
