@@ -800,3 +800,17 @@ def test_without_a_handshake_nfs_is_the_server_of_clients_with_reserved_ports(po
     talk = "0 > P. 1:101(100) ack 1 win 502\n+.001 < P. 1:201(200) ack 101 win 500\n"
     capture = bdpcap.analyze(io.BytesIO(pcap(scenario(talk, client=other, server=nfs))))
     assert (capture.connections["server"].iloc[0] == str(nfs)) == serves
+
+
+@pytest.mark.parametrize(("pause_ms", "on"), [(0.7, False), (200, True)])
+def test_pieces_of_one_message_are_no_messages_sent_on(pause_ms, on):
+    """A client of MQTT writes a message field by field; the round trip is shorter than a write."""
+    each = pd.DataFrame(
+        {
+            "request_end_ns": [3 * pause_ms * 1e6] * 4,
+            "response_start_ns": [3 * pause_ms * 1e6 + 0.4 * pause_ms * 1e6] * 4,
+            "request_pauses": [3] * 4,
+            "request_pause_ns": [3 * pause_ms * 1e6] * 4,
+        }
+    )
+    assert bool(exchange_shares.sent_on(SimpleNamespace(_requests=each)).all()) == on

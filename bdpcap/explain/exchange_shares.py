@@ -41,6 +41,8 @@ _OUTER: Final = 3
 _FEW: Final = 10
 """Exchanges below which a typical time has the parts of the one in the middle; a choice: three would be its third."""
 
+_PIECES_NS: Final = 10_000_000
+"""Mean pause in a request up to which a program writes it in pieces; a choice: a write takes microseconds."""
 _AT_ONCE: Final = 0.1
 """Share of a client's usual pause within which an answer comes at once; by chance, one in ten does."""
 _PAUSES: Final = 2
@@ -234,7 +236,7 @@ def sent_on(flow: Flow) -> pd.Series[bool]:
     each = flow._requests
     waiting_ns = each["response_start_ns"] - each["request_end_ns"]
     paused_ns, pauses = each["request_pause_ns"], each["request_pauses"]
-    sent: pd.Series[bool] = (pauses >= _PAUSES) & (paused_ns > waiting_ns)
+    sent: pd.Series[bool] = (pauses >= _PAUSES) & (paused_ns > np.maximum(waiting_ns, pauses * _PIECES_NS))
     at_once = sent & (waiting_ns * pauses < _AT_ONCE * paused_ns)
     return sent & ~at_once if 2 * at_once.sum() > sent.sum() else sent
 

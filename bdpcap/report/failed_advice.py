@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap._core import NULL
+from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.read import hops
 from bdpcap.report import failed_words, tls, unclosed
 from bdpcap.report.failed_around import RACING, SEVERAL
@@ -363,6 +364,8 @@ def _given_up(line: Line) -> str:
         return failed_words.UNANSWERED_NEAR.format(line.nearest)
     if line.confirmed_in_vain:
         return failed_words.ONLY_SYN
+    if not line.only_opened and line.unacknowledged_bytes <= TLS_FAREWELL_BYTES * line.connections:
+        return failed_words.FORGOTTEN
     # One of them opened after the data of another had waited for a timer.
     again = line.connections > 1 and line.opened_ns - line.start_ns >= FIRST_TIMEOUT_NS
     return failed_words.ONLY_OPENED if again and line.only_opened else failed_words.BY_KIND["timeout"]

@@ -277,6 +277,10 @@ ONLY_OPENED: Final = (
     "They opened one after the other, and no data passed. So the path is there: see what drops packets with data, as a "
     "filter or a proxy may."
 )
+FORGOTTEN: Final = (
+    "So few bytes are mostly a farewell, as of TLS: the other end, or a NAT or firewall on the way, had forgotten the "
+    "connection. Nothing to mend, unless the program needed it."
+)
 ONLY_SYN: Final = (
     "The server sent its SYN-ACK again though the client had confirmed it. Its queue of new connections was full (its "
     "backlog), or something drops the packets after the SYN, as a firewall may."
