@@ -606,6 +606,7 @@ def test_short_pauses_leave_the_flights_of_a_program_to_be_named(own_ns, said):
     ("requests", "turns", "answers_bytes", "calm"),
     [
         (2, 0, 10_000, True),
+        (2, 0, 9_999, False),  # of the bytes, a little less than a tenth
         (1, 0, 10_000, False),
         (1, 2, 10_000, True),  # requests overlapped, and the server waited for their data
         (2, 0, 9_000, False),  # an upload, whose server says little more than that it took the data
@@ -616,7 +617,10 @@ def test_short_pauses_leave_the_flights_of_a_program_to_be_named(own_ns, said):
 def test_a_client_that_pauses_after_its_answers_has_nothing_to_mend(
     requests, turns, answers_bytes, calm, monkeypatch
 ):
-    """Of 100,000 bytes, a tenth are the server's answers. The client pauses three times."""
+    """Of 100,000 bytes, a tenth are the server's answers. The client pauses three times.
+
+    Two requests fill an initial window each; larger ones are an upload.
+    """
     sides = {"payload_bytes": np.array([100_000 - answers_bytes, answers_bytes])}
     contents = SimpleNamespace(has_exchanges=True, streams=SimpleNamespace(sides=lambda _: sides))
     found = {"client": SimpleNamespace(own=3), "server": SimpleNamespace(after_peer=turns)}
@@ -634,8 +638,11 @@ def test_a_client_that_pauses_after_its_answers_has_nothing_to_mend(
     )
     monkeypatch.setattr(remedy, "cause", lambda _: (ALL["app"].causes["idle"], None))
     monkeypatch.setattr(remedy.pauses, "of", found.__getitem__)
+    monkeypatch.setattr(remedy, "initial_window_bytes", lambda _: 90_000 // 2)
     said = remedy._of_asker(flow)
     assert (said is not None) == calm
+    monkeypatch.setattr(remedy, "initial_window_bytes", lambda _: 1_000)
+    assert remedy._of_asker(flow) is None
     if said is not None:
         assert said.words == (
             f"Nothing to mend on the path: the time passes at {CLIENT.host}, with its program or its user."

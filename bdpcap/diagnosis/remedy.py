@@ -12,6 +12,7 @@ from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import HIDDEN, nature
 from bdpcap.diagnosis.natures.outage import stalled
 from bdpcap.diagnosis.natures.requests import nobody_waited
+from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain import gate, remedies, sendbuf
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
@@ -235,8 +236,8 @@ def _of_others(flow: Flow) -> Remedy | None:
 def _of_asker(flow: Flow) -> Remedy | None:
     """Return a sentence on a client's program that paused after it had its answers; None for any other flow.
 
-    A server that answers with little more than a status, and not after most pauses, takes in an upload, whose program is
-    to write on.
+    A server that answers with little more than a status, and not after most pauses, takes in an upload, and so does one
+    that gets more than an initial window each time. Then the program is to write on.
     """
     why, _ = cause(flow)
     alone = why in (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
@@ -250,7 +251,8 @@ def _of_asker(flow: Flow) -> Remedy | None:
     turns = pauses.of(flow.capture.flow(flow.stream, flow.receiver).rtts).after_peer
     asked = max(len(flow._requests), turns)
     answered = answers_bytes >= NOTABLE_SHARE * both_bytes or asked >= pauses.of(flow.rtts).own
-    if asked < FEWEST_ANSWERS or not answered:
+    small = flow.summary["payload_bytes"] <= asked * initial_window_bytes(flow)
+    if asked < FEWEST_ANSWERS or not (answered and small):
         return None
     return Remedy(
         "",

@@ -109,7 +109,7 @@ class Group:
         reached = together_bps(flows)
         spanned_ns = int(flows["end_ns"].max() - flows["start_ns"].min())
         # Flows that were idle for most of that time hardly ran together.
-        if len(flows) < 2 or reached > path or 2 * flows["active_ns"].min() < spanned_ns:
+        if len(flows) < 2 or reached > path or 2 * flows["active_ns"].mean() < spanned_ns:
             return ""
         every = "Both" if len(flows) == 2 else f"All {len(flows)}"
         total = f"{every} flows of this path together: {units.rate(reached)}"
