@@ -6,6 +6,7 @@ import pytest
 from dialogues import analysed
 from scenario import HANDSHAKE
 
+from bdpcap.explain.findings import Code
 from bdpcap.report import screen
 
 MSS = 1460
@@ -64,7 +65,11 @@ def test_a_window_that_is_shut_for_most_of_the_time_is_that_of_a_reader_that_sto
         for size in left:
             dialogue += f"+.020 < . 1:1(0) ack {sent} win {size}\n"
         dialogue += f"+{wait} < . 1:1(0) ack {sent} win {window * MSS // 4}\n"
-    said = " ".join(screen.sentences(analysed(dialogue).flow(0)))
+    flow = analysed(dialogue).flow(0)
+    said = " ".join(screen.sentences(flow))
+    (found,) = [one for one in flow.findings if one.code is Code.SLOW_READER]
+    assert ("shut for 3 s at one go" in found.sentence.replace("3.00", "3")) == stopped
+    assert ("a larger buffer fills as well" in found.remedy) != stopped
     assert ("The receiving program stopped reading" in said) == stopped
     assert ("The receiving program read too slowly" in said) != stopped
 

@@ -236,8 +236,8 @@ def _of_others(flow: Flow) -> Remedy | None:
 def _of_asker(flow: Flow) -> Remedy | None:
     """Return a sentence on a client's program that paused after it had its answers; None for any other flow.
 
-    A server that answers with little more than a status, and not after most pauses, takes in an upload, and so does one
-    that gets more than an initial window each time. Then the program is to write on.
+    A server that answers with little more than a status, and not after most pauses, takes in an upload. So does one that
+    gets more than an initial window each time. Then the program is to write on.
     """
     why, _ = cause(flow)
     alone = why in (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
@@ -351,9 +351,9 @@ def _stops(flow: Flow) -> str:
 
 def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
-    of_window = ALL["rwnd"].causes
-    passed = (of_window["passed on"], of_window["stopped reader"])
-    if why is of_window["yielding"] or (code is Code.SLOW_READER and why in passed):
+    if why is ALL["rwnd"].causes["yielding"] or (
+        code is Code.SLOW_READER and why is ALL["rwnd"].causes["passed on"]
+    ):
         return True
     if code is Code.CAPTURE_INCOMPLETE:
         return why in ALL["app"].causes.values()

@@ -11,7 +11,7 @@ from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import gate
 from bdpcap.explain.expected import active_bps
-from bdpcap.explain.findings.receive import in_force
+from bdpcap.explain.findings.receive import in_force, shut, stopped_ns
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import host
 
@@ -33,27 +33,9 @@ FALLS: Final = 3
 """Fewest times that a window falls to that floor, and rises again; a choice. That of a slow reader falls below, to 0."""
 
 
-def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
-    """Return in which rounds the window was closed, or too small for a segment."""
-    closed: pd.Series[bool] = rtts["detail"] == "zero window"
-    return closed
-
-
 def shut_ns(rtts: pd.DataFrame) -> int:
     """Return for how long the window was closed, or too small for a segment."""
     return int((rtts["end_ns"] - rtts["start_ns"])[shut(rtts)].sum())
-
-
-def _has_stopped(flow: Flow) -> bool:
-    """Return whether the window was shut for most of the active time at one go: the reader stopped, and was not slow.
-
-    Of a window smaller than a segment, small ones may pass.
-    """
-    rtts = flow.rtts
-    still = shut(rtts) & (rtts["acked_bytes"] == 0)
-    lasting_ns = (rtts["end_ns"] - rtts["start_ns"])[still]
-    longest_ns = lasting_ns.groupby((~still).cumsum()[still]).sum().max()
-    return bool(2 * longest_ns > flow.summary["active_ns"])
 
 
 def _window(flow: Flow, own: pd.DataFrame) -> str:
@@ -144,7 +126,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     # A reader that closes the window and one that nearly does are the same cause.
     named = longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
     if named == "slow reader":
-        return "passed on" if relay.onward(flow) else "stopped reader" if _has_stopped(flow) else named
+        return "passed on" if relay.onward(flow) else "stopped reader" if stopped_ns(flow) else named
     stood = len(own) > STOOD and (own["detail"].iloc[-STOOD:] == "buffer").all()
     return "buffer" if named == "ramp" and stood else named
 
@@ -178,7 +160,7 @@ LIMIT: Final = Limit(
             "The receiving program stopped reading",
             _reader,
             places.receiver,
-            "See why it stopped: whether it waited for its disk, another program, or a lock.",
+            "See why it stopped reading: whether it waited for its disk, another program, or a lock.",
             paced("as fast as the program reads"),
         ),
         "yielding": Cause(

@@ -25,7 +25,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains", "holds_bdp", "in_force", "limits", "slow_part"]
+__all__ = ["explains", "holds_bdp", "in_force", "limits", "shut", "slow_part", "stopped_ns"]
 
 _NOTABLE_SLOW: Final = 0.2
 """Share of the window-limited time from which on a slow reader is reported; a choice."""
@@ -39,6 +39,24 @@ _NO_OPTION: Final = ("windows", "embedded", "virtual-nat")
 """Systems whose window most often has another setting behind it than a program's SO_RCVBUF."""
 _FEWEST_ROUNDS: Final = 3
 """Rounds of a growth; fewer show a step."""
+
+
+def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
+    """Return in which rounds the window was closed, or too small for a segment."""
+    closed: pd.Series[bool] = rtts["detail"] == "zero window"
+    return closed
+
+
+def stopped_ns(flow: Flow) -> int:
+    """Return for how long the window was shut at one go, if for most of the active time: the reader stopped; else 0.
+
+    Of a window smaller than a segment, small ones may pass: then the reader is slow.
+    """
+    rtts = flow.rtts
+    still = shut(rtts) & (rtts["acked_bytes"] == 0)
+    lasting_ns = (rtts["end_ns"] - rtts["start_ns"])[still].groupby((~still).cumsum()[still]).sum()
+    longest_ns = 0 if lasting_ns.empty else int(lasting_ns.max())
+    return longest_ns if 2 * longest_ns > flow.summary["active_ns"] else 0
 
 
 def limits(flow: Flow) -> list[Finding]:
@@ -170,13 +188,21 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
     windows = flow.rtts["window_min_bytes"].dropna()
     smallest, largest = int(windows.min()), int(flow.summary["window_max_bytes"])
     # A reader that stops now and then has no pace of its reads.
-    steady = slow_part(flow) > 1 / 2
+    steady, stopped = slow_part(flow) > 1 / 2, stopped_ns(flow)
     pace = f": the receiving application takes {spoken_rate(flow)}" if steady else " at times"
+    cause = "The receiving application reads more slowly than data arrives, so its window closes."
+    remedy = "Look at the receiving application: a larger buffer fills as well, and the rate stays."
+    if stopped:
+        pace = f", and was shut for {units.duration(stopped)} at one go"
+        cause = "The receiving application read nothing in that time. Its rate is not known."
+        remedy = (
+            "See why the receiving application stopped reading: for its disk, another program, or a lock."
+        )
     return Finding(
         code=Code.SLOW_READER,
         sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{pace}.",
-        cause="The receiving application reads more slowly than data arrives, so its window closes.",
-        remedy="Look at the receiving application: a larger buffer fills as well, and the rate stays.",
+        cause=cause,
+        remedy=remedy,
         commands=remedies.of(flow, "receiver").linux("ss -tmi   # receiver: Recv-Q is what it has not read"),
         evidence=f"slow reader or zero window in {slow.sum()} of {held.sum()} rounds that the window limited",
         frames=frames(flow, slow),
