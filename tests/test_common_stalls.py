@@ -35,6 +35,18 @@ def waits(since_s, lasting_s):
     )
 
 
+def news(asked, pauses_s):
+    """A request at a time, and twelve segments of its server after each of some pauses."""
+    lines, sent = [f"{HANDSHAKE}{asked} > P. 1:101(100) ack 1 win 16384"], 1
+    for pause_s in pauses_s:
+        lines += [
+            f"+{pause_s} < P. {sent}:{sent + 17_520}(17520) ack 101 win 500",
+            f"+.0001 > . 101:101(0) ack {sent + 17_520} win 16384",
+        ]
+        sent += 17_520
+    return "\n".join(lines)
+
+
 def talks(number):
     """Twelve requests and answers within 12 ms, each confirmed by a packet without data, and one answer after 30 s."""
     turns = "".join(
@@ -130,14 +142,7 @@ def test_the_common_link_is_seen_first_also_where_connections_failed():
 
 def test_a_stall_explains_no_longer_pauses_at_another_time():
     """Two connections wait for two seconds at 6 s; a server writes from 60 s on, and pauses for 30 s each time."""
-    news, sent = [HANDSHAKE + "60 > P. 1:101(100) ack 1 win 16384"], 1
-    for _ in range(12):
-        news += [
-            f"+30 < P. {sent}:{sent + 17_520}(17520) ack 101 win 500",
-            f"+.0001 > . 101:101(0) ack {sent + 17_520} win 16384",
-        ]
-        sent += 17_520
-    slow = ("\n".join(news), Address("203.0.113.8", 80))
+    slow = (news(60, [30] * 12), Address("203.0.113.8", 80))
     capture = captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE), slow)
     stalls = common_stalls.shared(capture)
     assert stalls is not None
@@ -147,15 +152,9 @@ def test_a_stall_explains_no_longer_pauses_at_another_time():
 @pytest.mark.parametrize("stalled", [True, False])
 def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
     """A server writes 20 times twelve segments, 0.1 s to 0.5 s apart: its program paused, or the link held them."""
-    news, sent = [HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 16384"], 1
-    for number in range(20):
-        news += [
-            f"+{0.1 + number % 5 / 10} < P. {sent}:{sent + 17_520}(17520) ack 101 win 500",
-            f"+.0001 > . 101:101(0) ack {sent + 17_520} win 16384",
-        ]
-        sent += 17_520
+    slow = (news("+.001", [0.1 + number % 5 / 10 for number in range(20)]), Address("203.0.113.8", 80))
     waiting = [(waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE)] if stalled else [(waits(5, 3), SERVER)]
-    capture = captured(*waiting, ("\n".join(news), Address("203.0.113.8", 80)))
+    capture = captured(*waiting, slow)
     said = " ".join(report.text(capture).split())
     assert "The sending program" in said or "server's program" in said
     assert ("203.0.113.8: See" in said or "On the sender, 203.0.113.8" in said) != stalled

@@ -611,7 +611,7 @@ def test_pauses_that_nobody_notices_are_a_part_of_the_time_of_a_transfer():
 
 
 def test_a_burst_ends_with_its_last_flight_however_small():
-    """The last flight of a burst is what is left: it needs no full window."""
+    """The last flight of a burst is the rest of its data, and seldom a full window."""
     ms = 1_000_000
     rtts = pd.DataFrame(
         {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap._core import NULL
+from bdpcap.limits.classify import NEXT_TO_NS
 from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.read import hops
 from bdpcap.report import failed_words, tls, unclosed
@@ -41,8 +42,6 @@ _LOOKED_AT: Final = 100
 """Most connections of a line at whose times others are looked at; a choice."""
 _LAST_REPEAT_NS: Final = 32_000_000_000
 """Time before the last SYN of a series: of Linux's seven, doubled from 1 s on (``tcp_syn_retries``; RFC 6298)."""
-NEXT_TO_NS: Final = 1_000_000
-"""Time within which only a host of the same network answers: light takes it for 100 km there and back."""
 _UNSURE: Final = (
     failed_words.BY_KIND["refused"],
     failed_words.NO_SERVICE,
@@ -159,8 +158,11 @@ def _are_late(line: Line, around: Around) -> bool:
     if not line.at_client:
         return False
     servers, at_ns = around.late
-    tried_ns = np.concatenate([times for _, times in line.tries])[:_LOOKED_AT]
-    late = [len(np.unique(servers[abs(at_ns - one_ns) <= REPEATED_NS])) >= SEVERAL for one_ns in tried_ns]
+    _, tried_ns = line.every_try
+    late = [
+        len(np.unique(servers[abs(at_ns - one_ns) <= REPEATED_NS])) >= SEVERAL
+        for one_ns in tried_ns[:_LOOKED_AT]
+    ]
     return 2 * sum(late) > len(late)
 
 
@@ -412,8 +414,8 @@ def _raced(line: Line, others: Talks) -> str:
     if line.is_one_service:
         opening = others.raced(client, port, line.start_ns)
         return failed_words.RACED if opening >= line.connections else ""
-    tries = np.concatenate([at_ns for _, at_ns in line.tries])
-    return failed_words.MOSTLY_RACED if 2 * others.outran(client, port, tries) > len(tries) else ""
+    _, at_ns = line.every_try
+    return failed_words.MOSTLY_RACED if 2 * others.outran(client, port, at_ns) > len(at_ns) else ""
 
 
 def _fell_back(line: Line, others: Talks) -> bool:

@@ -432,15 +432,21 @@ class Line:
         """Whether each client sent one SYN to each port at a time. Another source port makes no other try."""
         if self.syns != self.connections:
             return False
-        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        tried, at_ns = self.every_try
         order = np.lexsort((at_ns, tried))
         again = (np.diff(tried[order]) == 0) & (np.diff(at_ns[order]) <= REPEATED_NS)
         return not again.any()
 
     @property
+    def every_try(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Hashes and times of all `tries`, one after the other."""
+        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        return tried, at_ns
+
+    @property
     def first_tries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The different hashes of `tries`, sorted, and the time of the first SYN of each."""
-        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+        tried, at_ns = self.every_try
         order = np.lexsort((at_ns, tried))
         different, first = np.unique(tried[order], return_index=True)
         return different, at_ns[order][first]
@@ -448,7 +454,8 @@ class Line:
     @property
     def came_once(self) -> bool:
         """Whether no client came back to a port, at whatever time."""
-        return self.syns == len(pd.unique(np.concatenate([tried for tried, _ in self.tries])))
+        tried, _ = self.every_try
+        return self.syns == len(pd.unique(tried))
 
     @property
     def is_trace(self) -> bool:

@@ -112,7 +112,7 @@ MADE: Final = (
     "see which program of the client makes them."
 )
 OF_CLOUDS: Final = "169.254.169.254"
-"""Address at which the clouds' own service tells a machine about itself."""
+"""Address of the metadata service of clouds: it describes a machine to its programs."""
 NO_CLOUD: Final = (
     "At this address, clouds have a service for their machines (metadata): a program asked whether it runs in one. "
     "Nothing to mend elsewhere."

@@ -69,10 +69,12 @@ def may_be_losses(flow: Flow) -> bool:
 
 
 def hides_losses(flow: Flow) -> bool:
-    """Return whether a flow lost much before the capture, and seems to pause for longer than a second in all.
+    """Return whether a flow of its program lost much before the capture, and seems to pause for longer than a second.
 
     Of a flight that is lost whole, later segments show nothing; its timer may have doubled.
     """
+    if flow.summary["limit"] != "app":
+        return False
     share, least = resent_share(flow), needed(flow)
     lost_before = 2 * int(flow._counts["lost_before_tap"]) > least >= FEWEST_LOST
     if not lost_before or (share or 0) < NOTABLE_SHARE:

@@ -244,7 +244,7 @@ def _named(limit: str) -> str:
 def _is_short(flow: Flow) -> bool:
     """Return whether a flow was over at once, or within a second in which nothing held it for longer than that."""
     summary = flow.summary
-    if summary["limit"] == "app" and app.hides_losses(flow):
+    if app.hides_losses(flow):
         return False
     if (
         (summary["active_ns"] < in_flight.AT_ONCE_NS and _is_seen(flow))
@@ -406,7 +406,7 @@ def _is_seldom(flow: Flow) -> bool:
 def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP little, or a client asked seldom, and no receiver or loss held it for long."""
     summary = flow.summary
-    if summary["limit"] == "app" and app.hides_losses(flow):
+    if app.hides_losses(flow):
         return False
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     repaired |= _only_needless(flow) and not _ignores(flow)
