@@ -8,7 +8,7 @@ sees them. A flow is one direction of a stream. Its state is the send sequence v
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import dpkt
@@ -26,6 +26,7 @@ SAME_ID_NS = 50_000_000  # with an IP identification, this close: Wi-Fi sends a 
 ETHERNET = 1460  # payload of a frame; a larger packet may be captured again, cut
 MIXED_NS = 2_000_000  # queues of one host are emptied this soon (Linux netdev_budget_usecs)
 REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
+FAR = 1 << 24  # no window reaches further: Windows grows to 16 MiB, Linux to 6
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     if is_first_word(stream, own, segment):
         for flow in stream.flows:
             vars(flow).update(vars(Flow(flow.sender, flow.receiver, syns=flow.syns)))
-    if is_stray(stream, own, segment):
+    if is_stray(stream, own, segment) or is_of_device(own, peer, segment):
         own.captured.append(segment)
         yield ignored(stream, own, peer, segment)
         return
@@ -368,8 +369,21 @@ def is_stray(stream: Stream, own: Flow, segment: Segment) -> bool:
     return segment.has(FIN) and opening and (segment.sequence - own.origin) % 2**32 > LARGEST_UNSCALED
 
 
+def is_of_device(own: Flow, peer: Flow, segment: Segment) -> bool:
+    """RFC 9293 section 3.10.7.4: an ACK out of the window is dropped; one far beyond all data is of no end."""
+    bare = not segment.length and not segment.flags & (SYN | FIN | RST) and segment.has(ACK)
+    if not bare or own.nxt is None or peer.nxt is None:
+        return False
+    sequence, acknowledgment = own.relative(segment.sequence), peer.relative(segment.acknowledgment)
+    return abs(sequence - own.nxt) > FAR and abs(acknowledgment - peer.nxt) > FAR
+
+
 def ignored(stream: Stream, own: Flow, peer: Flow, segment: Segment) -> Row:
     """The row of a segment that changes nothing."""
+    if not segment.has(SYN | FIN):
+        bare = ignored(stream, peer, own, replace(segment, flags=segment.flags | FIN))
+        acknowledgment = peer.relative(segment.acknowledgment)
+        return replace(bare, kind="ack", sequence=None, length=None, own_acknowledgment=acknowledgment)
     return Row(
         stream.number,
         own.sender,

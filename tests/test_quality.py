@@ -346,6 +346,24 @@ def test_a_keep_alive_of_a_middlebox_with_foreign_numbers_shows_no_missing_bytes
     assert missing or capture.flows["in_flight_max_bytes"].tolist() == [100, 200]
 
 
+def test_a_probe_of_a_middlebox_with_foreign_numbers_acknowledges_nothing():
+    # Its numbers are of no byte of the connection, so the host drops it and answers (RFC 9293 section 3.10.7.4).
+    capture = analysed(
+        scenario("""
+    0       < P. 1:54(53) ack 1 win 500
+    +.040   > . 1:1(0) ack 54 win 502
+    +28     < . 900000000:900000000(0) ack 430000000 win 500
+    +.0002  > . 1:1(0) ack 54 win 502
+    +1      < P. 54:107(53) ack 1 win 500
+    +.040   > P. 1:101(100) ack 107 win 502
+    +.020   < . 107:107(0) ack 101 win 500
+    """)
+    )
+    assert capture.info.missed_bytes == 0
+    assert capture.flows["payload_bytes"].tolist() == [100, 106]
+    assert capture.flows["in_flight_max_bytes"].tolist() == [100, 53]
+
+
 # Packets that the capture holds in another order
 
 

@@ -379,6 +379,19 @@ impl Connection {
             self.complete_handshake(segment, at);
         }
         let observed = self.observed(from, segment, at, copy);
+        if observed.pure_ack
+            && (self.halves[from].flow.tap).is_far(observed.sequence)
+            && self.acknowledges_far(from, segment)
+        {
+            if self.wants_events {
+                let dropped = Event {
+                    advertised_bytes: NULL,
+                    ..self.event(Effect::of(Kind::Ack), 1 - from, from, &observed)
+                };
+                rows.events.push(dropped);
+            }
+            return;
+        }
         if !copy {
             self.observe(from, &observed);
         }
@@ -397,6 +410,17 @@ impl Connection {
             rows.events
                 .push(self.event_without_effect(from, segment, at));
         }
+    }
+
+    /// Does a segment of `from` acknowledge data further beyond those of the peer than any window reaches? With such a
+    /// sequence number, too, its receiver drops it (RFC 9293 section 3.10.7.4): a device on the way made it, as a probe.
+    #[cold]
+    fn acknowledges_far(&self, from: usize, segment: &Segment) -> bool {
+        let peer = &self.halves[1 - from].flow.tap;
+        segment.flags.has(Flags::ACK)
+            && self.halves[from].flow.tap.snd_nxt().is_some()
+            && peer.snd_nxt().is_some()
+            && peer.is_far(peer.space.relative(segment.acknowledgment))
     }
 
     /// Processes a SYN, a FIN or a reset; returns whether it belongs to the connection.

@@ -243,6 +243,13 @@ impl Tap {
             .clamp(0, self.unseen_bytes.max(0))
     }
 
+    /// Is the relative number further from SND.NXT than any window reaches? `true` while SND.NXT is unknown.
+    #[inline]
+    #[must_use]
+    pub fn is_far(&self, number: i64) -> bool {
+        number.abs_diff(self.snd_nxt) > Self::FAR_BYTES as u64
+    }
+
     /// Is the relative acknowledgment number below that of the SYN, or further beyond the captured data than any window
     /// reaches? `false` while none was captured.
     #[must_use]
