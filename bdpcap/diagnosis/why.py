@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Why", "why"]
 
 _OTHERS: Final = 2
-"""Most other settings that are named; a third one is of no use to a reader."""
+"""Most other answers that are named; a third one is of no use to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,15 @@ def why(flow: Flow) -> Why | None:
         return None
     first, *rest = solution.best
     # Nobody asks for 424,190 bytes: an odd number belongs to a share that is measured.
-    others = [one for one in rest if one.chosen or one.fitted]
-    sentences = [f"{_spelt(first)}{first.agreement}" if _is_option(first) else setting.sentence]
+    others = [one for one in rest if one.chosen or one.fitted][:_OTHERS]
+    if _is_option(first):
+        same = [one for one in others if _is_same(one, first)]
+        others = [one for one in others if one not in same]
+        sentences = [f"{_spelt(first, same)}{first.agreement}"]
+    else:
+        sentences = [setting.sentence]
     if others:
-        also = "; or ".join(
-            f"{_setting(one, first)}{one.arithmetic} ({one.stack})" for one in others[:_OTHERS]
-        )
+        also = "; or ".join(_other(one, first) for one in others)
         decides = (
             "settings decide"
             if {one.setting.era for one in solution.best} == {first.setting.era}
@@ -81,19 +84,33 @@ def _is_option(answer: Answer) -> bool:
     return answer.setting.era.linux and answer.setting.knob is Knob.OPTION and not answer.fitted
 
 
-def _spelt(answer: Answer) -> str:
-    """Return the arithmetic of an SO_RCVBUF of Linux in words."""
+def _is_same(answer: Answer, first: Answer) -> bool:
+    """Return whether an answer is the setting of the first one on other systems, and as much of it is offered."""
+    setting, other = answer.setting, first.setting
+    same = setting.knob is other.knob and setting.value == other.value
+    return _is_option(answer) and same and answer.advertised == first.advertised
+
+
+def _spelt(answer: Answer, same: list[Answer]) -> str:
+    """Return the arithmetic of an SO_RCVBUF of Linux in words, with all systems on which it is the same."""
     made = answer.advertised
     kept = made.offered - made.raw
+    systems = "; ".join([answer.stack, *(one.stack.removeprefix("Linux ") for one in same)])
     less = f", less {kept:,}: the one segment that Linux keeps back" if kept > 0 else ""
     return (
         f"{answer.arithmetic}: SO_RCVBUF {answer.setting.value:,}, doubled by Linux, {answer.setting.era.factor} of it "
-        f"offered ({made.offered:,}){less} ({answer.stack})."
+        f"offered ({made.offered:,}){less} ({systems})."
     )
 
 
-def _setting(answer: Answer, first: Answer) -> str:
-    """Return another setting than that of the first answer, with its value; empty if its arithmetic names it."""
-    knob = answer.setting.knob
+def _other(answer: Answer, first: Answer) -> str:
+    """Return another setting with its value; of other systems than the first answer, or of its setting, the arithmetic.
+
+    On the same system, another setting gives the number in the same way.
+    """
+    knob, value = answer.setting.knob, f"{answer.setting.value:,}"
     named = knob in (first.setting.knob, Knob.CLAMP)
-    return "" if named else f"{str(knob).partition(',')[0]} = {answer.setting.value:,}: "
+    name = "" if named else f"{str(knob).partition(',')[0]} = {value}"
+    if name and answer.stack == first.stack:
+        return name
+    return f"{': '.join(filter(None, (name, answer.arithmetic)))} ({answer.stack})"

@@ -226,6 +226,13 @@ def _window(flow: Flow, *, several: bool) -> list[Part]:
     return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in others)]
 
 
+def _expected(flow: Flow) -> str:
+    """Return the gain of the advice, without a rate of the network that the verdict gives."""
+    expected = remedy(flow).expected
+    gain, known, path = expected.partition("; the network can carry ")
+    return gain if known and f"{known}{path}." in screen.rate(flow) else expected
+
+
 def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *, several: bool) -> list[Part]:
     """Return the advice with so many commands of each, None for all; equal advice for several flows is given once.
 
@@ -234,7 +241,7 @@ def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *,
     """
 
     def actions() -> list[Part]:
-        expected = remedy(shown[0].flow).expected if len(shown) == 1 else ""
+        expected = _expected(shown[0].flow) if len(shown) == 1 else ""
         parts: list[Part] = [("WHAT TO DO  ", f"expected: {expected}") if expected else (None, "WHAT TO DO")]
         parts += [("  ", stalls.advice)] if stalls is not None else []
         alike: dict[Remedy, list[Flow]] = {}
