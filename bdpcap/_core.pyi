@@ -235,7 +235,7 @@ class Analysis:
     def counts(self) -> dict[str, Any]:
         """Return counts of the whole pass, by the names of fields of `bdpcap.CaptureInfo`.
 
-        ``segments_left_out``, ``turns_left_out`` and ``too_deep`` count the data left out beyond a limit.
+        ``packets_left_out``, ``turns_left_out`` and ``too_deep`` count the data left out beyond a limit.
         """
     def captures(self) -> list[dict[str, Any]]:
         """Return facts of each file that was read to its end or damage: format, comments, interfaces, times, drops.

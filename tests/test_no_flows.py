@@ -58,6 +58,13 @@ def capture_of(tmp_path):
     return capture
 
 
+def test_flows_beyond_the_limit_are_left_out_and_counted(tmp_path):
+    path = written(tmp_path / "udp.pcap", udp_frames(ports=(5000, 5001, 5002)))
+    capture = bdpcap.analyze(path, budget=bdpcap.Budget(connections=2))
+    assert capture.datagrams["packets"].tolist() == [DATAGRAMS / 3] * 2
+    assert capture.info.left_out == {"connections": DATAGRAMS / 3}
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [

@@ -57,7 +57,7 @@ def test_connections_beyond_the_limit_are_counted_whatever_the_number_of_threads
     # Every connection is one segment.
     assert capture.info.streams + capture.info.left_out["connections"] == SYNS
     assert capture.info.streams == len(capture.connections)
-    assert f"{SYNS - capture.info.streams:,} segments" in flaw(capture, "limit-connections").sentence
+    assert f"{SYNS - capture.info.streams:,} packets" in flaw(capture, "limit-connections").sentence
 
 
 def test_nothing_is_left_out_within_the_limits(scan):

@@ -36,7 +36,8 @@ class Budget:
     """
 
     connections: int = _core.BUDGET["connections"]
-    """Most TCP connections that are followed; some 37,000 more may begin before the limit takes effect."""
+    """Most TCP connections that are followed, and most UDP flows; some 37,000 more connections may begin before the limit
+    takes effect."""
     rows: int = _core.BUDGET["rows"]
     """Most rows that are kept: events of a pipe, requests and responses, and rounds of each flow."""
     ranges: int = _core.BUDGET["ranges"]

@@ -311,7 +311,7 @@ def info(core: _core.Analysis, added: Sums, whole: Whole | None) -> CaptureInfo:
         drops = drops or [whole.dropped] * (whole.dropped is not None)
         comments = [comment for comment in comments if not comment.startswith(MARK)]
     left_out = {
-        "connections": counts.pop("segments_left_out"),
+        "connections": counts.pop("packets_left_out"),
         "rows": counts.pop("turns_left_out") + added.rounds_left_out,
         "ranges": added.merged_ranges,
         "headers": counts.pop("too_deep"),

@@ -316,7 +316,7 @@ DECLARED: Final = (
         "Frames are out of order: rounds may be wrong.",
         grave=True,
     ),
-    _limit("connections", "segment", "Their connections are not told.", grave=True),
+    _limit("connections", "packet", "Their connections and UDP flows are left out.", grave=True),
     _limit("rows", "row", "Of what is told of requests, rounds and packets, the end is missing.", grave=True),
     _limit("ranges", "range", "What is in flight is rough in these flows."),
     _limit("headers", "frame", "The frames are not decoded."),

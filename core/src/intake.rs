@@ -56,6 +56,15 @@ impl Counts {
         self.data_segments >= Self::MANY && !self.has_pure_acks
     }
 
+    /// Maximum number of combinations counted; a flood brings more.
+    const MAX_PATHS: usize = 1 << 16;
+
+    fn count_path(&mut self, path: &Path) {
+        if self.paths.len() < Self::MAX_PATHS || self.paths.contains_key(path) {
+            *self.paths.entry(*path).or_default() += 1;
+        }
+    }
+
     #[inline]
     fn count_link_type(&mut self, link_type: u32) {
         // Nearly every capture has a single link type.
@@ -363,7 +372,7 @@ impl Intake {
                         counts.wifi_retries += u64::from(retry);
                     }
                     if !path.is_plain() {
-                        *counts.paths.entry(path).or_default() += 1;
+                        counts.count_path(&path);
                     }
                 }
                 Ok(Packet::Datagram(_)) => counts.datagrams += 1,

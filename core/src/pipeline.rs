@@ -131,7 +131,9 @@ impl Pipeline {
         let table = Shards::new(tables, wanted, scales, budget);
         let mut intake = Intake::new(sources, filters, None)?;
         intake.set_budget(budget);
-        Ok(Self::from_parts(intake, table))
+        let mut pipeline = Self::from_parts(intake, table);
+        pipeline.others.datagrams = Datagrams::new(budget.connections);
+        Ok(pipeline)
     }
 
     /// Opens pieces of files, as [`crate::pieces`] makes them, to be followed in one thread and without events. The

@@ -391,7 +391,8 @@ impl Analysis {
         dict.set_item("datagrams", counts.datagrams)?;
         dict.set_item("streams", streams)?;
         dict.set_item("quoted", quoted)?;
-        dict.set_item("segments_left_out", left_out.segments)?;
+        let packets_left_out = left_out.segments + pipeline.datagrams().left_out();
+        dict.set_item("packets_left_out", packets_left_out)?;
         dict.set_item("turns_left_out", left_out.turns)?;
         dict.set_item("too_deep", counts.undecoded[Undecoded::Depth.index()])?;
         dict.set_item("cut_by_snaplen", counts.cut)?;

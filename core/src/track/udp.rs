@@ -1,12 +1,15 @@
 //! # UDP
-//! UDP flows: counts of the datagrams from one address and port to another. Memory does not grow with a flow's length.
+//! UDP flows: counts of the datagrams from one address and port to another. Memory does not grow with a flow's length,
+//! and flows beyond a maximum number are left out.
 
 pub(super) mod iperf;
 
+use crate::budget::Budget;
 use crate::decode::{Datagram, Endpoint};
 use foldhash::fast::RandomState;
 use iperf::{IperfReport, Meter};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Whether iperf sent the datagrams.
 #[derive(Debug, Clone, Copy)]
@@ -88,21 +91,53 @@ impl DatagramFlow {
 }
 
 /// All UDP flows of a capture.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Datagrams {
     by_ends: HashMap<(Endpoint, Endpoint), usize, RandomState>,
     flows: Vec<DatagramFlow>,
+    max: usize,
+    left_out: u64,
+}
+
+impl Default for Datagrams {
+    fn default() -> Self {
+        Self::new(Budget::DEFAULT.connections)
+    }
 }
 
 impl Datagrams {
+    /// Returns no flows yet, of which there will be `max` at most.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
+        Self {
+            by_ends: HashMap::default(),
+            flows: Vec::new(),
+            max,
+            left_out: 0,
+        }
+    }
+
     /// Counts the next datagram of the capture.
     pub fn take(&mut self, datagram: &Datagram, time_ns: i64) {
-        let ends = (datagram.source, datagram.destination);
-        let index = *self.by_ends.entry(ends).or_insert_with(|| {
-            self.flows.push(DatagramFlow::new(datagram, time_ns));
-            self.flows.len() - 1
-        });
+        let next = self.flows.len();
+        let index = match self.by_ends.entry((datagram.source, datagram.destination)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(_) if next >= self.max => {
+                self.left_out += 1;
+                return;
+            }
+            Entry::Vacant(new) => {
+                self.flows.push(DatagramFlow::new(datagram, time_ns));
+                *new.insert(next)
+            }
+        };
         self.flows[index].take(datagram, time_ns);
+    }
+
+    /// Returns the number of datagrams of flows that were left out.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Returns the flows in the order of their first datagrams.
@@ -154,6 +189,16 @@ mod tests {
             .collect();
         assert_eq!(counted, [(1, 3, 60, 4, 9), (2, 1, 7, 6, 6)]);
         assert!(all.flows().iter().all(|flow| flow.report(0).is_none()));
+    }
+
+    #[test]
+    fn flows_beyond_the_maximum_are_left_out() {
+        let mut all = Datagrams::new(2);
+        for from in [1, 2, 3, 1, 3] {
+            all.take(&datagram(from, 9, 10, None), 0);
+        }
+        let counted: Vec<_> = all.flows().iter().map(|flow| flow.packets).collect();
+        assert_eq!((counted, all.left_out()), (vec![2, 1], 2));
     }
 
     #[test]
