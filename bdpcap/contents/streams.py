@@ -13,7 +13,7 @@ from bdpcap.read.quality import acknowledgments_missing
 from bdpcap.tables import connections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,15 +121,41 @@ class Streams:
         return bool(self._core.connections(stream, 1)["asks_proxy"][0])
 
     def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """Return the senders of some directions, whose rows in `directions` are given in ascending order.
+        """Return the senders of some directions, whose rows in `directions` are given in ascending order."""
+        return self.at(rows, "sender")["sender"].astype(object)
 
-        Names of all directions of many streams would take much memory, so they are made for a block of streams at a time.
+    def at(self, rows: NDArray[np.int64], *names: str) -> dict[str, NDArray[Any]]:
+        """Return the named columns about some directions, whose rows in `directions` are given in ascending order.
+
+        Columns of all directions of many streams would take much memory, so a block of streams is read at a time.
         """
         size = 2 * core_pass.STREAMS
-        found = [np.zeros(0, dtype=object)]
+        found = [{name: np.zeros(0, np.int64) for name in names}]
         for own in np.split(rows, np.flatnonzero(np.diff(rows // size)) + 1):
             if len(own):
                 block = int(own[0]) // size
-                names = self._core.directions(block * core_pass.STREAMS, core_pass.STREAMS, ("sender",))
-                found.append(np.array(self.named(names)["sender"], dtype=object)[own - block * size])
-        return np.concatenate(found)
+                columns = self.named(
+                    self._core.directions(block * core_pass.STREAMS, core_pass.STREAMS, names)
+                )
+                found.append({name: _array(columns[name])[own - block * size] for name in names})
+        return core_pass.joined(found[1:] or found)
+
+    def where(
+        self, holds: Callable[[dict[str, Any]], NDArray[np.bool_]], *names: str
+    ) -> dict[str, NDArray[Any]]:
+        """Return the named columns about the directions for which `holds` is true, and their ``row`` in `directions`.
+
+        `holds` takes the columns of a block of streams, and returns a boolean array.
+        """
+        found, first = [{name: np.zeros(0, np.int64) for name in ("row", *names)}], 0
+        for columns in self.blocks(names):
+            own = np.flatnonzero(holds(columns))
+            if len(own):
+                found.append({"row": own + first} | {name: _array(columns[name])[own] for name in names})
+            first += 2 * core_pass.STREAMS
+        return core_pass.joined(found[1:] or found)
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """Return a column as an array; texts are objects."""
+    return np.array(column, dtype=object) if isinstance(column, list) else np.asarray(column)

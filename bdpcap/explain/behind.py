@@ -43,7 +43,10 @@ def is_behind(flow: Flow, end: str) -> bool:
 @once
 def _direct(capture: Capture) -> frozenset[tuple[str, int]]:
     """Return the addresses whose packets came past no router in some connection, each with their TTL."""
-    ttl = capture._contents.streams.directions("ttl")["ttl"]
-    rows = np.flatnonzero(np.isin(ttl, hops.INITIAL_TTLS))[:_MOST]
-    names = capture._contents.streams.endpoints(rows)
-    return frozenset((host(name), int(own)) for name, own in zip(names.tolist(), ttl[rows], strict=True))
+    direct = capture._contents.streams.where(
+        lambda columns: np.isin(columns["ttl"], hops.INITIAL_TTLS), "ttl"
+    )
+    names = capture._contents.streams.endpoints(direct["row"][:_MOST])
+    return frozenset(
+        (host(name), ttl) for name, ttl in zip(names.tolist(), direct["ttl"][:_MOST].tolist(), strict=True)
+    )

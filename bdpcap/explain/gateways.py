@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -137,18 +137,33 @@ def _is_split(rtt_ns: NDArray[np.int64], opened_ns: NDArray[np.int64]) -> NDArra
 @once
 def _splits(capture: Capture) -> frozenset[tuple[str, int]]:
     """Return the private clients next to which a device acknowledges data, each with the TTL of its packets."""
-    columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "initial_rtt_ns")
-    ttl, rtt_ns, opened_ns = (
-        columns[name].reshape(-1, 2) for name in ("ttl", "rtt_min_ns", "initial_rtt_ns")
-    )
-    streams = np.flatnonzero(_is_split(rtt_ns[:, 0], opened_ns[:, 0]))[:_MOST]
-    names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
+    streams = capture._contents.streams
+    split = streams.where(
+        lambda columns: _is_split(columns["rtt_min_ns"], columns["initial_rtt_ns"]),
+        "rtt_min_ns",
+        "initial_rtt_ns",
+    )["row"]
+    clients = split[split % 2 == 0][:_MOST]
+    names = streams.endpoints(clients), streams.endpoints(clients + 1)
     found = Counter(
-        (host(client), int(ttl[stream, 1]))
-        for (client, server), stream in zip(names.tolist(), streams.tolist(), strict=True)
+        (host(client), ttl)
+        for client, server, ttl in zip(*names, streams.at(clients + 1, "ttl")["ttl"].tolist(), strict=True)
         if not is_public(host(client)) and is_public(host(server))
     )
     return frozenset(key for key, count in found.items() if count >= _OPENED)
+
+
+def _is_near(rtt_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which round trips are shorter than a radio's; a missing one is negative."""
+    near: NDArray[np.bool_] = (rtt_ns > 0) & (rtt_ns < _BY_RADIO_NS)
+    return near
+
+
+def _are_direct(columns: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return the directions of connections with an end that is near, and no router on either way."""
+    near, fresh = _is_near(columns["rtt_min_ns"]), np.isin(columns["ttl"], INITIAL_TTLS)
+    direct = near.reshape(-1, 2).any(axis=1) & fresh.reshape(-1, 2).all(axis=1)
+    return np.repeat(direct, 2)
 
 
 @once
@@ -157,23 +172,20 @@ def _shown(capture: Capture) -> tuple[frozenset[tuple[str, int]], frozenset[tupl
 
     Then, in the same way, those that public hosts of several networks are near.
     """
-    columns = capture._contents.streams.directions("ttl", "rtt_min_ns", "window_scale_source")
-    ttl = columns["ttl"].reshape(-1, 2)
-    # A missing round trip is negative.
-    rtt_ns = columns["rtt_min_ns"].reshape(-1, 2)
-    near = (rtt_ns > 0) & (rtt_ns < _BY_RADIO_NS)
+    columns = capture._contents.streams.where(_are_direct, "ttl", "rtt_min_ns", "window_scale_source")
+    row, ttl, rtt_ns = (columns[name].reshape(-1, 2) for name in ("row", "ttl", "rtt_min_ns"))
+    near = _is_near(rtt_ns)
     unscaled = (columns["window_scale_source"].reshape(-1, 2) == DECLINED).all(axis=1)
-    direct = near.any(axis=1) & np.isin(ttl, INITIAL_TTLS).all(axis=1)
-    streams = np.concatenate([np.flatnonzero(direct & unscaled), np.flatnonzero(direct & ~unscaled)])[:_MOST]
-    names = capture._contents.streams.endpoints((2 * streams[:, None] + np.arange(2)).ravel()).reshape(-1, 2)
+    chosen = np.concatenate([np.flatnonzero(unscaled), np.flatnonzero(~unscaled)])[:_MOST]
+    names = capture._contents.streams.endpoints(row[chosen].ravel()).reshape(-1, 2)
     hosts: set[tuple[str, int]] = set()
     networks: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
-    for ends, stream in zip(names.tolist(), streams.tolist(), strict=True):
+    for ends, at in zip(names.tolist(), chosen.tolist(), strict=True):
         for own in (0, 1):
             one, other = host(ends[own]), host(ends[1 - own])
-            if near[stream, own] and not is_public(one) and is_public(other):
-                key = (one, int(ttl[stream, 1 - own]))
-                hosts |= {key} if unscaled[stream] and rtt_ns[stream, own] < _NEAR_NS else set()
+            if near[at, own] and not is_public(one) and is_public(other):
+                key = (one, int(ttl[at, 1 - own]))
+                hosts |= {key} if unscaled[at] and rtt_ns[at, own] < _NEAR_NS else set()
                 networks[key] |= {public_block(other)} - {""}
     several = (key for key, blocks in networks.items() if len(blocks) >= _NETWORKS)
     return frozenset(hosts), frozenset(several)

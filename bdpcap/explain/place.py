@@ -204,8 +204,7 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     An adapter was to complete them, so the packets were captured on the host that sent them. Between programs of one
     machine, as in its containers, nobody completes them.
     """
-    partial = capture._contents.streams.directions("partial_checksum")["partial_checksum"] > 0
-    own, other = partial[2 * streams], partial[2 * streams + 1]
+    own, other = (column > 0 for column in _of_ends(capture, streams, "partial_checksum"))
     if 2 * np.count_nonzero(own & other) > len(streams):
         return _Where("captured inside one machine, which runs both ends")
     return _of_most(capture, streams, own, other, "on")
@@ -241,8 +240,7 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 
     A router lowers the TTL (RFC 1812 section 5.3.1): packets of that host passed none, and those of its peers did.
     """
-    passed = hops.passed(capture._contents.streams.directions("ttl")["ttl"])
-    own, other = passed[2 * streams], passed[2 * streams + 1]
+    own, other = map(hops.passed, _of_ends(capture, streams, "ttl"))
     return _of_most(capture, streams, (own == 0) & (other > 0), (other == 0) & (own > 0), _NEXT_TO)
 
 
@@ -252,11 +250,11 @@ def _distance(capture: Capture, name: str, ends: np.ndarray) -> str:
     Unfinished checksums of its packets alone outrank their TTL. In IPv6, a router sets the hop limit with which hosts
     begin (RFC 4861 section 4.2). A telephone that shares its access sets one less.
     """
-    columns = capture._contents.streams.directions("ttl", "partial_checksum")
-    unfinished = columns["partial_checksum"] > 0
-    if (unfinished[ends] & ~unfinished[ends ^ 1]).any():
+    columns = capture._contents.streams.at(ends, "ttl", "partial_checksum")
+    peers = capture._contents.streams.at(ends ^ 1, "partial_checksum")
+    if ((columns["partial_checksum"] > 0) & (peers["partial_checksum"] <= 0)).any():
         return _NEXT_TO
-    ttls = columns["ttl"][ends].tolist()
+    ttls = columns["ttl"].tolist()
     names = map(host, capture._contents.streams.endpoints(ends))
     passed = [hops.routers(ttl) for own, ttl in zip(names, ttls, strict=True) if own == name]
     routers = min((one for one in passed if one is not None), default=0)
@@ -281,8 +279,8 @@ def _of_all(count: int, connections: int) -> str:
 def _is_short(capture: Capture, directions: np.ndarray) -> np.ndarray:
     """Return which directions show no place for sure, as delays on the hosts may exceed the round trip."""
     read = ("sender_side_ns", "receiver_side_ns", "rtt_min_ns")
-    columns = capture._contents.streams.directions(*read)
-    sender, receiver, rtt = (floats(columns[name])[directions] for name in read)
+    columns = capture._contents.streams.at(directions, *read)
+    sender, receiver, rtt = (floats(columns[name]) for name in read)
     whole = sender + receiver
     # Without the round trips to both ends, the least one may be that to an end.
     short: np.ndarray = np.isfinite(whole) & (np.fmin(whole, rtt) < vantage.SHORTEST_NS)
@@ -342,12 +340,16 @@ def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
 
     The packets of both ends passed no router, and most have a copy with another TTL (RFC 791 section 3.2).
     """
-    read = ("packets", "routed_copies", "ttl")
-    columns = capture._contents.streams.directions(*read)
-    packets, copies, ttl = (np.asarray(column).reshape(-1, 2)[streams] for column in map(columns.get, read))
-    whole = (2 * copies > packets) & np.isin(ttl, hops.INITIAL_TTLS)
-    on_router: np.ndarray = whole.all(axis=1)
+    packets, copies, ttl = (
+        np.stack(_of_ends(capture, streams, name), axis=1) for name in ("packets", "routed_copies", "ttl")
+    )
+    on_router: np.ndarray = np.all((2 * copies > packets) & np.isin(ttl, hops.INITIAL_TTLS), axis=1)
     return on_router
+
+
+def _of_ends(capture: Capture, streams: np.ndarray, name: str) -> list[np.ndarray]:
+    """Return a column about both directions of some streams, that of the client's first."""
+    return [capture._contents.streams.at(2 * streams + end, name)[name] for end in (0, 1)]
 
 
 def _delayed(capture: Capture) -> str:

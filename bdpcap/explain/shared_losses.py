@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -82,17 +82,24 @@ def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
 
     Packets that come again to a capture next to a host that is gone are no losses of the path.
     """
-    rows = capture._contents.streams.directions("payload_bytes", "mss_bytes", "lost_before_tap")
-    lost, sent_to = rows["lost_before_tap"], defaultdict[str, dict[str, tuple[float, float]]](dict)
-    if np.count_nonzero(lost) < UNRELATED:
-        return sent_to
-    sent = rows["payload_bytes"] / np.maximum(rows["mss_bytes"], 1)
+    streams, sent_to = capture._contents.streams, defaultdict[str, dict[str, tuple[float, float]]](dict)
     # Names of the hosts of smaller connections would take long.
-    of_interest = np.flatnonzero(sent + lost >= INITIAL_WINDOW)
-    ends = capture._contents.streams.endpoints(np.stack([of_interest, of_interest ^ 1], axis=1).ravel())
-    names = list(map(host, ends))
-    for at, sender, receiver in zip(of_interest.tolist(), names[::2], names[1::2], strict=True):
+    large = streams.where(
+        lambda columns: _sent(columns) + columns["lost_before_tap"] >= INITIAL_WINDOW,
+        *("payload_bytes", "mss_bytes", "lost_before_tap"),
+    )
+    if np.count_nonzero(large["lost_before_tap"]) < UNRELATED:
+        return sent_to
+    names = [map(host, streams.endpoints(large["row"] ^ peer)) for peer in (0, 1)]
+    counts = _sent(large).tolist(), large["lost_before_tap"].tolist()
+    for sender, receiver, sent, lost in zip(*names, *counts, strict=True):
         if is_public(sender):
             before = sent_to[receiver].get(sender, (0.0, 0.0))
-            sent_to[receiver][sender] = before[0] + float(sent[at]), before[1] + float(lost[at])
+            sent_to[receiver][sender] = before[0] + sent, before[1] + lost
     return sent_to
+
+
+def _sent(columns: dict[str, Any]) -> np.ndarray:
+    """Return how many full segments each direction sent."""
+    sent: np.ndarray = columns["payload_bytes"] / np.maximum(columns["mss_bytes"], 1)
+    return sent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,11 @@ MOST: Final = 1000
 """Most stalls that are compared; a capture with more has stalls at any time."""
 
 
+_OF_STALLS: Final = (
+    "longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns", "payload_bytes",
+    "acked_bytes", "ttl", "retransmits", "lost_before_tap",
+)  # fmt: skip
+"""Columns about directions that show their stalls."""
 _PAUSED: Final = [ALL["app"].causes[detail] for detail in ("idle", "small writes", "response time")]
 """Causes that data look like which a link delivers late."""
 
@@ -168,49 +173,47 @@ def _again(one: _Common, found: list[_Common]) -> str:
 def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
-    rows = streams.directions(
-        "longest_stall_ns",
-        "longest_stall_start_ns",
-        "rtt_min_ns",
-        "payload_bytes",
-        "acked_bytes",
-        "ttl",
-        "retransmits",
-        "lost_before_tap",
-    )
-    lasted_ns, start_ns, rtt_ns = (
-        rows[name] for name in ("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns")
-    )
-    least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
-    waited = (start_ns != _core.NULL) & (lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS))
-    # Data that never passed may be what a filter drops.
-    waited &= (rows["payload_bytes"] > KEEP_ALIVE_BYTES) & (rows["acked_bytes"] > 0)
-    waited[[2 * two + side for _, two in capture._contents.twins for side in (0, 1)]] = False
-    near = hops.passed(rows["ttl"]) == 0
+    rows = streams.where(_waited, *_OF_STALLS)
+    found, near = rows["row"], hops.passed(rows["ttl"]) == 0
+    near_peer = hops.passed(streams.at(found ^ 1, "ttl")["ttl"]) == 0
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.
     arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
-    beside = (vantage.NAMES[capture._contents.paths.places] == "receiver") & vantage.other_way(near)
-    waited &= ~(arrived & beside)
-    found = np.flatnonzero(waited)
-    if len(found) > MOST:
+    beside = (vantage.NAMES[capture._contents.paths.places[found]] == "receiver") & near_peer
+    twins = np.isin(found // 2, [two for _, two in capture._contents.twins])
+    kept = np.flatnonzero(~(arrived & beside) & ~twins)
+    if len(kept) > MOST:
         return
-    sides = np.unique(np.concatenate([found, found ^ 1]))
     # A host with addresses of both families has one link.
     own = place.own(capture)
 
     def named(name: str) -> str:
         return own[0] if name in own else name
 
-    names = dict(zip(sides.tolist(), map(named, map(host, streams.endpoints(sides))), strict=True))
-    for at in found.tolist():
-        since_ns, ends = int(start_ns[at]), (names[at], names[at ^ 1])
-        direct = bool(near[at] and near[at ^ 1]) and not any(map(is_public, ends))
-        yield _Stall(since_ns, since_ns + int(lasted_ns[at]), at // 2, ends, direct)
+    names = [map(named, map(host, streams.endpoints(found[kept] ^ peer))) for peer in (0, 1)]
+    for at, *pair in zip(kept.tolist(), *names, strict=True):
+        since_ns = int(rows["longest_stall_start_ns"][at])
+        direct = bool(near[at] and near_peer[at]) and not any(map(is_public, pair))
+        until_ns = since_ns + int(rows["longest_stall_ns"][at])
+        yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct)
     for block in failures.blocks(capture, [failures.LATE]):
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
         for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
             ends = named(client.strip("[]")), named(server.strip("[]"))
             yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False)
+
+
+def _waited(columns: dict[str, Any]) -> np.ndarray:
+    """Return which directions waited for an acknowledgment for longer than queues and delayed acknowledgments take."""
+    lasted_ns, start_ns, rtt_ns = (
+        columns[name] for name in ("longest_stall_ns", "longest_stall_start_ns", "rtt_min_ns")
+    )
+    least_ns = np.where(rtt_ns == _core.NULL, 0, rtt_ns).astype(float) * ROUND_TRIPS
+    waited: np.ndarray = (start_ns != _core.NULL) & (
+        lasted_ns >= np.maximum(least_ns, LONGEST_DELAYED_ACK_NS)
+    )
+    # Data that never passed may be what a filter drops.
+    waited &= (columns["payload_bytes"] > KEEP_ALIVE_BYTES) & (columns["acked_bytes"] > 0)
+    return waited
 
 
 def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -229,12 +229,16 @@ def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
     They came by UDP, in a connection within that time that both ends sent in, or as acknowledgments in another one.
     """
     streams = flow.capture._contents.streams
-    rows = streams.directions("start_ns", "end_ns", "packets")
-    answered = np.repeat((rows["packets"].reshape(-1, 2) > 0).all(axis=1), 2)
-    within = (rows["start_ns"] > since_ns) & (rows["end_ns"] < end_ns) & answered
+
+    def within(columns: dict[str, Any]) -> np.ndarray:
+        answered = np.repeat((columns["packets"].reshape(-1, 2) > 0).all(axis=1), 2)
+        lasted: np.ndarray = (columns["start_ns"] > since_ns) & (columns["end_ns"] < end_ns) & answered
+        return lasted
+
+    rows = streams.where(within, "start_ns", "end_ns", "packets")["row"]
     udp = flow.capture.datagrams
     came = udp["start_ns"].between(since_ns, end_ns) | udp["end_ns"].between(since_ns, end_ns)
-    senders = [*streams.endpoints(np.flatnonzero(within)), *udp.loc[came, "sender"]]
+    senders = [*streams.endpoints(rows), *udp.loc[came, "sender"]]
     return host(flow.receiver) in map(host, senders) or _acknowledged_others(flow, since_ns, end_ns)
 
 
