@@ -64,4 +64,4 @@ def test_a_nat_that_first_connects_itself_shows_the_round_trip_behind_it(opened,
     ends = {"client": Address("10.0.2.15", 40_000), "server": Address("8.8.8.8", 443)}
     flow = bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue, **ends)))).flow(0, "8.8.8.8:443")
     (said,) = [one.sentence for one in flow.findings if one.code is Code.PROXY]
-    assert ("Its SYN-ACK took 228 ms: the round trip behind it is no longer." in said) == told
+    assert ("Its handshake took 228 ms: the round trip behind it is no longer." in said) == told

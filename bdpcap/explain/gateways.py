@@ -53,7 +53,7 @@ class Gateway(NamedTuple):
     opened_ns: int | None = None
     """Time of the far host's SYN-ACK, where that is the sign."""
     behind_ns: int | None = None
-    """Time of the gateway's SYN-ACK, where it waited for that of the far host first; None if it did not, or unknown."""
+    """Time of the handshake, where the gateway opened the far connection first; None if it did not, or unknown."""
 
 
 @once

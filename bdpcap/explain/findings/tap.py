@@ -124,7 +124,7 @@ def _proxy(flow: Flow) -> Finding | None:
     behind = (
         ""
         if found.behind_ns is None
-        else f" Its SYN-ACK took {units.duration(found.behind_ns)}: the round trip behind it is no longer."
+        else f" Its handshake took {units.duration(found.behind_ns)}: the round trip behind it is no longer."
     )
     return Finding(
         code=Code.PROXY,
