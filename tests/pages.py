@@ -21,7 +21,7 @@ import notebook_pages
 import output_pages
 import reference_pages
 import reviewed
-from oracles import ROOT, SAMPLES
+from oracles import ROOT, SAMPLES, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,10 +70,19 @@ def pages() -> list[Made]:
         (reviewed.first_name(one), partial(reviewed.first_text, one), _whole) for one in reviewed.TRANSFERS
     ]
     made += [
+        (reviewed.referenced_name(one), partial(reviewed.first_text, one), _whole)
+        for one in reviewed.REFERENCED
+    ]
+    made += [
         (notebook_pages.page(script), partial(notebook_pages.content, script), _outputs)
         for script in notebook_pages.SCRIPTS
     ]
     return made
+
+
+def can_be_made(page: Made) -> bool:
+    """Return whether all that a page is made from is here: captures of ../shared may be missing."""
+    return SHARED.is_dir() or page[0].parent != reviewed.REFERENCED_TEXTS
 
 
 def difference(page: Made) -> str:
@@ -98,6 +107,9 @@ def main() -> int:
         path, make, _ = page
         name = str(path.relative_to(ROOT))
         if options.names and not any(part in name for part in options.names):
+            continue
+        if not can_be_made(page):
+            print(f"{name} left as it is: ../shared is missing", file=sys.stderr)
             continue
         found = difference(page)
         if not found:
