@@ -149,6 +149,12 @@ def test_a_stall_explains_no_longer_pauses_at_another_time():
     assert not common_stalls.explains(stalls, capture.flow(2, "203.0.113.8:80"))
 
 
+def test_a_link_that_brings_whole_flights_meanwhile_did_not_stall():
+    """Two connections wait for two seconds at 6 s; at 7 s, a server writes twelve segments again and again."""
+    busy = (news(7, [0.05] * 4), Address("203.0.113.8", 80))
+    assert common_stalls.shared(captured((waits(5, 3), SERVER), (waits(6, 4), ELSEWHERE), busy)) is None
+
+
 @pytest.mark.parametrize("stalled", [True, False])
 def test_a_link_that_stalls_is_seen_before_a_program_that_seems_to_pause(stalled):
     """A server writes 20 times twelve segments, 0.1 s to 0.5 s apart: its program paused, or the link held them."""

@@ -9,9 +9,11 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL
+from bdpcap.diagnosis.kinds.rwnd import ETHERNET_MSS
 from bdpcap.diagnosis.natures import LATE, OUTAGE, nature
 from bdpcap.diagnosis.natures.outage import acknowledged_within
 from bdpcap.explain import place
+from bdpcap.limits.capacity import INITIAL_WINDOW
 from bdpcap.read import hops, vantage
 from bdpcap.report import failures
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
@@ -30,6 +32,8 @@ ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
+MANY_BYTES: Final = INITIAL_WINDOW * ETHERNET_MSS
+"""Bytes of one connection that a link which stalls does not carry meanwhile: a whole flight; a choice."""
 TRIED: Final = 50
 """Most common stalls of which it is asked what the link carried meanwhile, those of most connections; a choice."""
 MOST: Final = 1000
@@ -111,7 +115,7 @@ def shared(capture: Capture) -> Shared | None:
 
 
 def _carried(capture: Capture, common: _Common) -> bool:
-    """Return whether the link of a host carried data of as many connections as waited: then it had not stalled.
+    """Return whether the link of a host carried data of as many connections as waited, or a flight of one.
 
     A round trip within that time shows it. Of the other connections, those with most bytes are looked at.
     """
@@ -125,8 +129,9 @@ def _carried(capture: Capture, common: _Common) -> bool:
     away = [any(is_public(end) for end in pair if end not in names) for pair in ends]
     beside = beside[np.array(away, dtype=bool) == common.away]
     times = common.start_ns, common.end_ns
-    carried = set(acknowledged_within(capture, beside, *times, least_bytes=KEEP_ALIVE_BYTES + 1))
-    return len(carried) >= len(common.streams)
+    carried = list(acknowledged_within(capture, beside, *times, least_bytes=KEEP_ALIVE_BYTES + 1))
+    several = len({stream for stream, _ in carried}) >= len(common.streams)
+    return several or any(acked_bytes >= MANY_BYTES for _, acked_bytes in carried)
 
 
 def _addresses(capture: Capture, name: str) -> Sequence[str]:

@@ -34,6 +34,10 @@ OUTAGE_SHARE: Final = 0.1
 SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 
+_AFTERWARDS: Final = 2
+"""Length of the time in which a host's other packets count, over that of a silence that lasts to the end; a choice."""
+_MARGIN: Final = 4
+"""Part of a time at each of its ends that is not its middle, as a divisor; a choice."""
 _OTHERS: Final = 20
 """Most other connections whose acknowledgments are looked for; a choice."""
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
@@ -188,7 +192,7 @@ def _outage(flow: Flow) -> str:
     when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
     nothing = (
         f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}."
-        f"{_last_sign(flow, quiet)}{_other_times(flow)}"
+        f"{_other_times(flow)}{_last_sign(flow, quiet)}"
     )
     if again := _confirmed_in_vain(flow):
         only = f"of {host(flow.sender)}, only the SYN had arrived"
@@ -216,11 +220,14 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
 
 
 def _sent_others(flow: Flow, quiet: Silence) -> bool:
-    """Return whether other packets of the receiver's host came in a silence."""
+    """Return whether other packets of the receiver's host came in a silence, or as long after one to the flow's end.
+
+    What came much later does not show that the path was there.
+    """
     if quiet.since_ns is None:
         return False
-    end_ns = (quiet.to_end and flow.capture.info.last_ns) or quiet.since_ns + quiet.waited_ns
-    return reached_others(flow, quiet.since_ns, end_ns)
+    lasting_ns = quiet.waited_ns * (_AFTERWARDS if quiet.to_end else 1)
+    return reached_others(flow, quiet.since_ns, quiet.since_ns + lasting_ns)
 
 
 def reached_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
@@ -251,19 +258,22 @@ def _acknowledged_others(flow: Flow, since_ns: int, end_ns: int) -> bool:
 
 def acknowledged_within(
     capture: Capture, flows: pd.DataFrame, since_ns: int, end_ns: int, least_bytes: int = 1
-) -> Iterator[int]:
-    """Yield the streams of flows with so many bytes acknowledged in one round trip between two times.
+) -> Iterator[tuple[int, int]]:
+    """Yield the streams of flows with so many bytes acknowledged in one round trip in the middle of a time.
 
-    Of the flows that lasted then, those with most bytes are looked at.
+    With each comes the number of all bytes acknowledged then. Of the flows that lasted then, those with most bytes are
+    looked at.
     """
     lasted = flows[(flows["start_ns"] < end_ns) & (flows["end_ns"] > since_ns)]
     largest = lasted.nlargest(_OTHERS, "payload_bytes")
+    margin_ns = (end_ns - since_ns) // _MARGIN
     capture._contents.verdicts.load(largest["stream"].tolist())
     for stream, sender in zip(largest["stream"], largest["sender"], strict=True):
         rtts = capture.flow(stream, sender).rtts
-        within = (rtts["start_ns"] > since_ns) & (rtts["end_ns"] < end_ns)
-        if (within & (rtts["acked_bytes"] >= least_bytes)).any():
-            yield int(stream)
+        # A round trip ends with an acknowledgment. At the edges of an outage, some still come.
+        acked = rtts.loc[rtts["end_ns"].between(since_ns + margin_ns, end_ns - margin_ns), "acked_bytes"]
+        if (acked >= least_bytes).any():
+            yield int(stream), int(acked.sum())
 
 
 def _tries(flow: Flow, quiet: Silence) -> str:
