@@ -200,7 +200,7 @@ _WORDS: Final = {
     Losses.LOCAL: ON_ONE_MACHINE,
     Losses.POLICED: (
         "Look for a policer: a device on the path drops what exceeds its rate. Shape the sender below that rate, "
-        "or buy more; a sender that ignores loss makes it worse."
+        "or buy more. BBR does not help: it sends on in spite of losses, and more is dropped."
     ),
     Losses.OVERFLOW: (
         "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
