@@ -14,7 +14,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.explain import trust
-from bdpcap.report import connections
+from bdpcap.report import connections, failed_advice
 from bdpcap.report.page import html
 from bdpcap.words import units
 
@@ -49,7 +49,17 @@ def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
     refused, withdrawn = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("port scan" in refused) == scan
     assert ("Start the service" in refused) != scan
-    assert withdrawn.endswith("before any data. As above.") == scan
+    assert (
+        withdrawn.endswith("before any data. The client tried many ports of one host, as a port scan does.")
+        == scan
+    )
+
+
+def test_an_advice_is_repeated_by_its_first_clause():
+    assert failed_advice.shortly("10.0.0.9:443 answered 2.5 s late: it was slow. See why.") == (
+        "10.0.0.9:443 answered 2.5 s late."
+    )
+    assert failed_advice.shortly("Start the service.") == "Start the service."
 
 
 @pytest.mark.parametrize(

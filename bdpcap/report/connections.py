@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.once import once
 from bdpcap.report import failed_words
-from bdpcap.report.failed_advice import BY_CHANCE, advice, of_several
+from bdpcap.report.failed_advice import BY_CHANCE, advice, of_several, shortly
 from bdpcap.report.failed_around import around
 from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
 from bdpcap.report.failures import (
@@ -60,9 +60,8 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
         advised = ((line, advice(line, kind, beside)) for line in lines(capture)[kind])
         for line, each in _joined(advised, beside):
             words = of_several(line, each, beside)
-            found.append(
-                (f"{line.sentence(kind)} {'As above.' if words == before else words}", line.connections)
-            )
+            said = shortly(words) if words == before else words
+            found.append((f"{line.sentence(kind)} {said}", line.connections))
             before = words
     return found
 

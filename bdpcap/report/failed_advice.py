@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from bdpcap.report.failed_lines import Line
     from bdpcap.report.talks import Talks
 
-__all__ = ["BY_CHANCE", "advice", "of_several"]
+__all__ = ["BY_CHANCE", "advice", "of_several", "shortly"]
 
 
 BY_CHANCE: Final = 2
@@ -55,6 +56,8 @@ _UNSURE: Final = (
 """Advice on refused or late connections that the place of the answers, or other connections, make surer."""
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
+_END_OF_CLAUSE: Final = r"[:;.](?: |$)"
+"""No colon of an address or point of a number: those have no space after them."""
 
 
 def advice(line: Line, kind: str, around: Around) -> str:
@@ -86,6 +89,11 @@ def of_several(line: Line, words: str, around: Around) -> str:
     port = line.ports.one
     blocked = len(line.ports) == 1 and not around.others.opened(line.clients.one, port)
     return failed_words.ONE_PORT.format(port) if blocked else failed_words.THESE_ALONE
+
+
+def shortly(words: str) -> str:
+    """Return the first clause of an advice, for a line that follows one with the whole of it."""
+    return f"{re.split(_END_OF_CLAUSE, words, maxsplit=1)[0]}."
 
 
 def _searched(line: Line, kind: str, around: Around) -> str:
