@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["left_out", "text"]
 
 HEAD = f"""\
-# Share of time that a rule was right, by vantage and by how far the round is from a change of the limit (confidence.py),
-# in labelled transfers captured at the sender, and away from it: between and at the receiver. Labs weigh equally,
+# Share of time that a rule was right, by place and by how far the round is from a change of the limit (confidence.py),
+# in labelled transfers captured at the sender, and away from it: between and at the receiver. Labs count equally,
 # transfers equally within a lab. Where few transfers show it, a rule's share is pulled towards that of its limit at the
 # same place, which counts as {PRIOR:g} transfers. Made by benchmarks/accuracy.py --confidence from
 """

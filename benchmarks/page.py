@@ -34,10 +34,10 @@ HEAD: Final = """\
 # Accuracy
 
 Verdicts against what the sending kernel and the bottleneck said of themselves; how transfers are made and labelled
-stands in [lab/README.md](../lab/README.md). Graded are decisive bins (about a round-trip time each): the link
+is in [lab/README.md](../lab/README.md). Graded are decisive bins (about a round-trip time each): the link
 transmitting for 97 % of it, or one state in 70 % of the kernel's samples. Where labels tell the flow's own part of
 the link's work, bins on which both may honestly differ are left out (see benchmarks/labelled.py). The answer of a bin
-is the limit that covers most of it; `unknown` is wrong. Bins weigh by time within a transfer, transfers equally.
+is the limit that covers most of it; `unknown` is wrong. Bins count by time within a transfer, transfers equally.
 Intervals: 95 %, bootstrap over transfers.
 """
 
@@ -64,7 +64,7 @@ def page(
     yield "## Calibration, by lab"
     yield ""
     yield from calibrations(met)
-    yield "## Details, per cent told where the limit was"
+    yield "## Details, per cent found where the limit was"
     yield ""
     yield from detail_table(graded)
     yield f"## Where agreement is least: {WORST} captures"

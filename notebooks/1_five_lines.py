@@ -45,7 +45,7 @@ capture.rtts.attrs["meanings"]["in_flight_max_bytes"]
 
 # %% [markdown]
 # A figure is a figure of plotly: in a live notebook `flow.plot("rtt")` can be zoomed, and restyled by
-# `update_layout`. Here it stands still, so that it can be read on the web.
+# `update_layout`. Here it is a still picture, so that it can be read on the web.
 
 # %%
 bdpcap.plots.Still(flow.plot("rtt"))

@@ -35,7 +35,7 @@ tshark.loc[1000:1003]
 # %% [markdown]
 # Three questions: the same bytes of payload, the same windows, the same in flight?
 #
-# Tshark counts a segment as in flight when it has passed the tap; so does bdpcap, and has besides what was in flight
+# Tshark counts a segment as in flight when it has passed the capture; so does bdpcap, and has besides what was in flight
 # *before* each acknowledgment. Its counting begins after the handshake.
 
 # %%

@@ -21,7 +21,7 @@ bdpcap.plots.Still(capture.plot())
 # %% [markdown]
 # ## One dataset of all
 #
-# Each capture is a task; a run that was stopped goes on where it stood, and a capture that cannot be read is recorded
+# Each capture is a task; a run that was stopped goes on where it stopped, and a capture that cannot be read is recorded
 # and ends nothing.
 
 # %%

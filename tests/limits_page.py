@@ -101,14 +101,14 @@ def confidence():
     names += [(name, place) for name in NO_RULE for place in VANTAGES]
     names = [name for name in names if name in right]
     table = _table(
-        ("rule", "vantage", *DISTANCES),
+        ("rule", "captured", *DISTANCES),
         [
             (f"`{name}`", place, *(right[name, place].get(distance, "") for distance in DISTANCES))
             for name, place in names
         ],
     )
     explained = (
-        "The tap is at the *sender* or *away* from it. "
+        "The capture is at the *sender* or *away* from it. "
         "A round next to one with another limit is at an *edge*, as are the first and the last of a flow. "
         f"A round is *near* with an edge at most {units.number(NEAR, 'round')} away, else *inside*. "
         f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "

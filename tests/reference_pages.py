@@ -26,13 +26,13 @@ TABLES = {
     "datagrams": (tables.DATAGRAMS, "One row for each UDP flow."),
     "compare": (comparison.COMPARISON, "One row for each capture that was compared."),
     "pair: streams": (ends.STREAMS, "One row for each connection that both captures of `pair` hold."),
-    "pair: delays": (delays.DELAYS, "One row for each flow that passed both taps."),
+    "pair: delays": (delays.DELAYS, "One row for each flow in both captures."),
     "pair: losses": (losses.LOSSES, "One row for what one packet lost. Times are the sender's clock's."),
     "pair: options": (
         options.OPTIONS,
-        "One row for each field of a handshake segment that passed both taps.",
+        "One row for each field of a handshake segment in both captures.",
     ),
-    "pair: views": (views.VIEWS, "One row for each flow that passed both taps."),
+    "pair: views": (views.VIEWS, "One row for each flow in both captures."),
 }
 
 

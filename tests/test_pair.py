@@ -388,7 +388,7 @@ def test_window_scales_that_a_middlebox_changed_are_seen(name, segment, sent, se
 def test_the_text_fits_80_columns(tmp_path, capsys):
     assert main(["pair", *map(str, with_loss("sender").files(tmp_path))]) == 0
     said = capsys.readouterr().out
-    assert "1 packet (1,000 bytes) lost between the taps." in said
+    assert "1 packet (1,000 bytes) lost between the captures." in said
     assert max(len(line) for line in said.splitlines() if str(tmp_path) not in line) <= 80
 
 
@@ -409,7 +409,7 @@ def test_the_page_tells_by_itself(tmp_path):
     page = tmp_path / "both.html"
     assert main(["pair", *files, "-o", str(page)]) == 0
     said = page.read_text(encoding="utf-8")
-    assert "lost between the taps" in said
+    assert "lost between the captures" in said
     assert said.count('class="still"') == 2
     assert 'left-out">' not in said
     assert "src=" not in said.partition("<script")[0]

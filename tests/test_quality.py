@@ -316,7 +316,7 @@ def test_both_sides_of_a_router_are_no_place_next_to_an_end(hops, server_ttl, on
     capture = analysed([*packets, *copies])
     assert ("captured on both sides of a router between the ends" in line(capture)) == on_router
     assert ("next to 192.0.2.1" in line(capture)) != on_router
-    assert ("router" in dict(facts(capture))["vantage"]) == on_router
+    assert ("router" in dict(facts(capture))["place of capture"]) == on_router
 
 
 @pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])

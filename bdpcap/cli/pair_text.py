@@ -26,7 +26,7 @@ def write(both: Ends, file: IO[str]) -> None:
         ("Captures", _captures(both)),
         ("Clocks", words.clock(both.clock)),
         ("Connections", _streams(both)),
-        ("Delays between the taps", _delays(both)),
+        ("Delays between the captures", _delays(both)),
         ("Losses", _losses(both)),
         ("Options that were rewritten on the way", _options(both)),
         ("The sender's view, rebuilt from the receiver's capture", _views(both)),
@@ -56,12 +56,12 @@ def _streams(both: Ends) -> Iterator[str]:
     for row in words.rows(shown):
         yield words.connection(row)
     if len(shown) < len(table):
-        yield f"{units.number(len(table) - len(shown), 'smaller connection')} passed both taps, too; not compared."
+        yield f"{units.number(len(table) - len(shown), 'smaller connection')} passed both captures, too; not compared."
 
 
 def _delays(both: Ends) -> Iterator[str]:
     if both.delays.empty:
-        yield "No flow's data passed both taps."
+        yield "No flow's data are in both captures."
         return
     rows = [["flow", "least", "median", "95 %", "back", "median", "queue"]]
     rows += [
@@ -102,20 +102,20 @@ def _losses(both: Ends) -> Iterator[str]:
         for row in words.rows(both.losses.head(LOSSES))
     ]
     yield from _aligned(rows)
-    yield "near and far: frame at the tap next to the bytes' sender, and at the other one."
+    yield "near and far: frame in the capture next to the bytes' sender, and in the other one."
     if len(both.losses) > LOSSES:
         yield f"{units.count(len(both.losses) - LOSSES)} more are in the JSON (--format json)."
 
 
 def _options(both: Ends) -> Iterator[str]:
     if both.options.empty:
-        yield "No handshake was captured at both taps."
+        yield "No handshake is in both captures."
         return
     rewritten = both.options[both.options["rewritten"]]
     if rewritten.empty:
-        yield "None: addresses, sequence numbers and options are the same at both taps."
+        yield "None: addresses, sequence numbers and options are the same in both captures."
         return
-    rows = [["stream", "segment", "field", "sender's tap", "receiver's tap"]]
+    rows = [["stream", "segment", "field", "at the sender", "at the receiver"]]
     rows += [
         [
             str(row.stream),

@@ -54,7 +54,7 @@ COMPARISON: Final[dict[str, Column]] = {
     "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for: as given, else as the window shows it"),
     "rcvbuf_source": Column("str", "given, or explained: the SO_RCVBUF that most likely explains the window"),
     "buffer_bytes": Column("Int64", "what Linux makes of SO_RCVBUF: twice as much"),
-    "window_max_bytes": Column("Int64", "window that stood, else the largest advertised"),
+    "window_max_bytes": Column("Int64", "window that lasted, else the largest advertised"),
     "expected_bps": Column(
         "Float64", "window over path RTT, at most what headers leave of the link rate where that is known"
     ),

@@ -226,5 +226,5 @@ def _queue(summary: pd.Series[Any]) -> str:
         return ""
     return (
         f"Round trips take {units.duration(median)}, {median / rtt_min:.1f} times the {units.duration(rtt_min)} of an "
-        "empty path: a queue stands already, and a larger window would lengthen it."
+        "empty path. A queue is there already, and a larger window would lengthen it."
     )

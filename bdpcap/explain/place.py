@@ -386,4 +386,4 @@ def shown_by(capture: Capture) -> list[tuple[str, str]]:
     by_padding = (
         [("not on a wire yet", f"frames of {unpadded}, without Ethernet's padding")] if unpadded else []
     )
-    return [("vantage shown by", f"{which}{shown}"), *by_type, *by_padding]
+    return [("place shown by", f"{which}{shown}"), *by_type, *by_padding]

@@ -54,7 +54,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         *systems.fact(capture),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
-        ("vantage", place.of_connections(capture)),
+        ("place of capture", place.of_connections(capture)),
         *place.shown_by(capture),
         ("dropped while capturing", _drops(info)),
     ]

@@ -25,7 +25,7 @@ NO_RULE: Final = {
     "missed": "The capture lacks most of the data of this time.",
     "silent": "The capture lacks acknowledgments that the receiver must have sent.",
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
-    "shifted": "The timestamp clocks of both ends stood still: the capture's times are wrong here.",
+    "shifted": "The timestamp clocks of both ends stopped: the capture's times are wrong here.",
     "uncaptured": "The capture holds hardly anything of this time, though data were sent.",
     "unmeasured": "The capture shows no round trip to the sender: after full segments, a silence may be one.",
     "coarse": "The clock of the capture is too coarse for this round trip.",

@@ -25,21 +25,21 @@ _LEAST_NS: Final = 1_000_000
 
 DELAYS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
-    "sender": Column("str", "address:port that sent the data, as at the sender's tap"),
-    "packets": Column("int64", "data packets timed at both taps"),
-    "acknowledgments": Column("int64", "acknowledgments timed at both taps"),
+    "sender": Column("str", "address:port that sent the data, as in the sender's capture"),
+    "packets": Column("int64", "data packets timed in both captures"),
+    "acknowledgments": Column("int64", "acknowledgments timed in both captures"),
     "acknowledgments_lost": Column(
-        "int64", "acknowledgments without data that passed the receiver's tap and not the sender's"
+        "int64", "acknowledgments without data that are in the receiver's capture and not in the sender's"
     ),
     "forward_min_ns": Column(
-        "Float64", "least delay of data between the taps; off by the offset's error at most"
+        "Float64", "least delay of data between the captures; off by the offset's error at most"
     ),
     "forward_median_ns": Column("Float64", "median delay of data; off by the offset's error at most"),
     "forward_p95_ns": Column(
         "Float64", "delay that 95 % of the data do not exceed; off by the offset's error at most"
     ),
     "reverse_min_ns": Column(
-        "Float64", "least delay of acknowledgments between the taps; off by the offset's error at most"
+        "Float64", "least delay of acknowledgments between the captures; off by the offset's error at most"
     ),
     "reverse_median_ns": Column(
         "Float64", "median delay of acknowledgments; off by the offset's error at most"
@@ -48,13 +48,14 @@ DELAYS: Final[dict[str, Column]] = {
         "Float64", "delay that 95 % of the acknowledgments do not exceed; off by the offset's error at most"
     ),
     "forward_queue_ns": Column(
-        "Float64", "median queueing delay of data between the taps; no offset is in it"
+        "Float64", "median queueing delay of data between the captures; no offset is in it"
     ),
     "reverse_queue_ns": Column("Float64", "median queueing delay of acknowledgments; no offset is in it"),
     "beyond_queue_ns": Column(
-        "Float64", "median of the rest of the RTT above its least: at the receiver, or between it and its tap"
+        "Float64",
+        "median of the rest of the RTT above its least: at the receiver, or between it and its capture",
     ),
-    "queue": Column("str", "where most of the queueing delay stands; nowhere if it is short", WHERE),
+    "queue": Column("str", "where most of the queueing delay arises; nowhere if it is short", WHERE),
 }
 """Columns of the table of delays, with one row for each flow that passed both taps."""
 

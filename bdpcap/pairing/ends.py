@@ -34,12 +34,12 @@ COMPARED: Final = 8
 STREAMS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture, as Wireshark's tcp.stream"),
     "receiver_stream": Column("int64", "the same connection in the receiver's capture"),
-    "client": Column("str", "address:port of the client at the sender's tap"),
-    "server": Column("str", "address:port of the server at the sender's tap"),
+    "client": Column("str", "address:port of the client in the sender's capture"),
+    "server": Column("str", "address:port of the server in the sender's capture"),
     "receiver_client": Column(
-        "str", "address:port of the same end at the receiver's tap; another one behind NAT"
+        "str", "address:port of the same end in the receiver's capture; another one behind NAT"
     ),
-    "receiver_server": Column("str", "address:port of the same server at the receiver's tap"),
+    "receiver_server": Column("str", "address:port of the same server in the receiver's capture"),
     "matched_by": Column(
         "str", "what showed it", ("initial sequence numbers", "timestamps", "sequence numbers")
     ),
@@ -86,7 +86,7 @@ class Ends:
         if not common:
             raise ArgumentError(
                 "the captures have no connection in common: no initial sequence numbers, timestamps or ranges of "
-                "sequence numbers match (a proxy between the taps ends connections)"
+                "sequence numbers match (a proxy between the captures ends connections)"
             )
         carried = _carried(sender)
         main = sorted(common, key=lambda match: -int(carried[match.sender_stream].sum()))[:COMPARED]
@@ -216,7 +216,7 @@ def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
     clock = estimate(ways[0], ways[1], max(ticks))
     if clock is None:
         raise ArgumentError(
-            "no packets of both directions passed both taps, so the clocks cannot be compared"
+            "no packets of both directions are in both captures, so the clocks cannot be compared"
         )
     return clock
 

@@ -25,19 +25,21 @@ PLACES: Final = ("before", "between", "after", "near capture", "far capture", "d
 
 LOSSES: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
-    "sender": Column("str", "address:port that sent the bytes, as at the sender's tap"),
-    "time_ns": Column("int64", "when they passed the first tap, or were missed there; the sender's clock"),
+    "sender": Column("str", "address:port that sent the bytes, as in the sender's capture"),
+    "time_ns": Column(
+        "int64", "when they passed the first capture, or were missed there; the sender's clock"
+    ),
     "place": Column(
         "str",
-        "before: lost on the way to the tap next to their sender; between: seen there and not at the other; after: seen "
-        "at both and not taken by the receiver; near capture, far capture: delivered, and missed by the capture next to "
-        "their sender or by the other; duplicated: passed the other tap once more than the first",
+        "before: lost on the way to the capture next to their sender; between: seen there and not in the other; after: "
+        "seen in both and not taken by the receiver; near capture, far capture: delivered, and missed by the capture "
+        "next to their sender or by the other; duplicated: passed the other capture once more than the first",
         PLACES,
     ),
     "sequence": Column("int64", "first of the bytes, relative, as in the sender's capture"),
     "length": Column("int64", "how many bytes; SYN and FIN count as one"),
-    "near_frame": Column("Int64", "frame at the tap next to their sender; null where it was not seen there"),
-    "far_frame": Column("Int64", "frame at the other tap; null where it was not seen there"),
+    "near_frame": Column("Int64", "frame in the capture next to their sender; null where that lacks it"),
+    "far_frame": Column("Int64", "frame in the other capture; null where that lacks it"),
 }
 """Columns of the table of losses, with one row for the bytes that one packet lost."""
 

@@ -20,8 +20,8 @@ OPTIONS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
     "segment": Column("str", "whose handshake segment", ("SYN", "SYN-ACK")),
     "field": Column("str", "what of it: an option, the initial sequence number, or the address and port"),
-    "sender_tap": Column("str", "as it passed the sender's tap; null where it was not there"),
-    "receiver_tap": Column("str", "as it passed the receiver's tap; null where it was not there"),
+    "sender_tap": Column("str", "as the sender's capture has it; null where that lacks it"),
+    "receiver_tap": Column("str", "as the receiver's capture has it; null where that lacks it"),
     "rewritten": Column("bool", "whether the two differ"),
 }
 """Columns of the table of options, with one row for each field of a SYN that passed both taps."""

@@ -24,7 +24,7 @@ __all__ = ["VIEWS", "in_flight", "limits"]
 
 VIEWS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
-    "sender": Column("str", "address:port that sent the data, as at the sender's tap"),
+    "sender": Column("str", "address:port that sent the data, as in the sender's capture"),
     "in_flight_median_bytes": Column("Float64", "median in flight, from the capture next to the sender"),
     "rebuilt_median_bytes": Column(
         "Float64", "median in flight of the same packets, rebuilt from the other capture"

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["clock", "connection", "losses", "queue", "rows", "view"]
 
 _PLACES: Final = {
-    "before": "lost before the tap next to their sender",
-    "between": "lost between the taps",
-    "after": "lost after the tap next to their receiver",
+    "before": "lost before the capture next to their sender",
+    "between": "lost between the captures",
+    "after": "lost after the capture next to their receiver",
     "near capture": "delivered, and missed by the capture next to their sender",
     "far capture": "delivered, and missed by the capture next to their receiver",
-    "duplicated": "duplicated between the taps",
+    "duplicated": "duplicated between the captures",
 }
 _QUEUES: Final = {
-    "forward": "Most of it stands on the way of the data, between the taps.",
-    "reverse": "Most of it stands on the way of the acknowledgments, between the taps.",
-    "beyond": "Most of it lies beyond the receiver's tap: in the receiver's host, or before it.",
-    "nowhere": "No queue stands.",
+    "forward": "Most of it arises on the way of the data, between the captures.",
+    "reverse": "Most of it arises on the way of the acknowledgments, between the captures.",
+    "beyond": "Most of it arises beyond the receiver's capture: in the receiver's host, or before it.",
+    "nowhere": "There is no standing queue.",
 }
 
 
@@ -41,11 +41,11 @@ def clock(of: Clock) -> Iterator[str]:
     ahead = "ahead of" if of.offset_ns >= 0 else "behind"
     yield (
         f"The receiver's clock is {units.duration(abs(of.offset_ns))} {ahead} the sender's, "
-        f"give or take {units.duration(of.offset_error_ns)}: half the least round trip between the taps."
+        f"give or take {units.duration(of.offset_error_ns)}: half the least round trip between the captures."
     )
     yield "The estimate is right if the path takes as long there as back."
     if not of.has_drift:
-        yield "Too few packets passed both taps to tell how the clocks drift."
+        yield "Too few packets are in both captures to measure how the clocks drift."
     elif of.applied_drift:
         yield f"The offset grows by {_ppm(of.drift)}, give or take {_ppm(of.drift_error)}; delays allow for that."
     else:
@@ -63,7 +63,7 @@ def connection(row: Any) -> str:
     said = f"stream {row.stream}: {units.printable(row.client)} to {units.printable(row.server)}"
     if (row.client, row.server) != (row.receiver_client, row.receiver_server):
         other = f"{units.printable(row.receiver_client)} to {units.printable(row.receiver_server)}"
-        said += f"; at the receiver's tap {other} (NAT)"
+        said += f"; in the receiver's capture {other} (NAT)"
     if row.stream != row.receiver_stream:
         said += f"; stream {row.receiver_stream} there"
     return f"{said}; matched by {row.matched_by}"
@@ -76,7 +76,7 @@ def queue(row: Any) -> str:
         for value, where in (
             (row.forward_queue_ns, "on the way of the data"),
             (row.reverse_queue_ns, "on the way of the acknowledgments"),
-            (row.beyond_queue_ns, "beyond the receiver's tap"),
+            (row.beyond_queue_ns, "beyond the receiver's capture"),
         )
         if value == value and value is not None  # noqa: PLR0124 - NaN is not itself
     ]
@@ -90,14 +90,14 @@ def losses(table: pd.DataFrame, delays: pd.DataFrame) -> Iterator[str]:
     The tables have the columns of `bdpcap.pairing.losses.LOSSES` and `bdpcap.pairing.delays.DELAYS`.
     """
     if table.empty:
-        yield "No data was lost: every byte that passed one tap passed the other."
+        yield "No data was lost: every byte in one capture is in the other."
     for place, words in _PLACES.items():
         lengths = table.loc[table["place"] == place, "length"]
         if len(lengths):
             yield f"{units.number(len(lengths), 'packet')} ({units.exact_bytes(lengths.sum())}) {words}."
     unseen = int(delays["acknowledgments_lost"].sum())
     if unseen:
-        yield f"{units.number(unseen, 'acknowledgment')} passed the receiver's tap and not the sender's."
+        yield f"{units.number(unseen, 'acknowledgment')} passed the receiver's capture and not the sender's."
 
 
 def view(row: Any, names: Mapping[str, str]) -> str:

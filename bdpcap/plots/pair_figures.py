@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["delays", "views"]
 
 _MARKS: Final = {
-    "before": ("lost before the taps", "triangle-down"),
-    "between": ("lost between the taps", "x"),
-    "after": ("lost after the taps", "triangle-up"),
+    "before": ("lost before the captures", "triangle-down"),
+    "between": ("lost between the captures", "x"),
+    "after": ("lost after the captures", "triangle-up"),
     "near capture": ("missed by the near capture", "square-open"),
     "far capture": ("missed by the far capture", "circle-open"),
-    "duplicated": ("duplicated between the taps", "cross"),
+    "duplicated": ("duplicated between the captures", "cross"),
 }
 
 
@@ -43,7 +43,7 @@ def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> Dr
     columns
         Number of time columns; every line keeps its extreme points in each.
     """
-    canvas = _canvas("One-way delays between the taps", "delay", "s", flow, columns)
+    canvas = _canvas("One-way delays between the captures", "delay", "s", flow, columns)
     own = flow.delays
     high = largest(own.forward_ns, own.reverse_ns) / 1e9
     canvas.fit(high)
@@ -95,7 +95,7 @@ def views(flow: CommonFlow, columns: int = COLUMNS) -> Drawing:
     if flow.side != flow.both.near_side:
         times = flow.clock.to_sender(times)
     for name, values, colour, dash in (
-        ("beside the sender", true, palette.SENT, None),
+        ("next to the sender", true, palette.SENT, None),
         ("rebuilt from the other capture", rebuilt, palette.RETRANSMITTED, "dot"),
     ):
         canvas.line(

@@ -239,7 +239,7 @@ def _overlap(seen: Seen) -> str:
     before, after = seen.names(longest)
     return (
         f"Files overlap in time: {after} begins {units.duration(longest.amount)} before the end of {before}. "
-        "Name the files of one tap only."
+        "Name only files of one place of capture."
     )
 
 
@@ -316,8 +316,8 @@ DECLARED: Final = (
         "Frames are out of order: rounds may be wrong.",
         grave=True,
     ),
-    _limit("connections", "packet", "Their connections and UDP flows are left out.", grave=True),
-    _limit("rows", "row", "Of what is told of requests, rounds and packets, the end is missing.", grave=True),
+    _limit("connections", "packet", "Their connections and UDP flows are not shown.", grave=True),
+    _limit("rows", "row", "The last requests, rounds and packets are not shown.", grave=True),
     _limit("ranges", "range", "What is in flight is rough in these flows."),
     _limit("headers", "frame", "The frames are not decoded."),
     Declared(
@@ -426,7 +426,7 @@ DECLARED: Final = (
         "clock-shifted",
         lambda seen: seen.flows.get("clock-shifted", 0),
         lambda seen: (
-            f"The times jump where the TCP timestamps of both ends stand still: {_flows(seen.flows['clock-shifted'])}."
+            f"The times jump where the TCP timestamps of both ends stop: {_flows(seen.flows['clock-shifted'])}."
             + _shifted_by(seen)
         ),
         "Rounds of 2 s or more of these flows enter no share and no rate.",
@@ -518,7 +518,7 @@ DECLARED: Final = (
         "offload",
         lambda seen: seen.flows.get("offload", 0),
         lambda seen: (
-            f"Segments larger than the MSS (offload at the tap): {_flows(seen.flows['offload'])}. "
+            f"Segments larger than the MSS (offload at the capture): {_flows(seen.flows['offload'])}. "
             "Their times are those of bursts."
         ),
         "Packets of one segment have one time.",

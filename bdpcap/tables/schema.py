@@ -232,17 +232,19 @@ EXCHANGES: Final[dict[str, Column]] = {
     "client": Column("str", "address:port that asks"),
     "server": Column("str", "address:port that answers"),
     "exchange": Column("int64", "request and response, counted from 0 within the stream"),
-    "request_start_ns": Column("int64", "first payload of the request passes the tap"),
+    "request_start_ns": Column("int64", "first payload of the request is captured"),
     "request_end_ns": Column("int64", "last payload of the request, sent again or not"),
     "request_bytes": Column("int64", "payload of the request, each byte counted once"),
-    "response_start_ns": Column("int64", "first payload of the response passes the tap"),
+    "response_start_ns": Column("int64", "first payload of the response is captured"),
     "response_end_ns": Column("int64", "last payload of the response, sent again or not"),
     "response_bytes": Column("int64", "payload of the response, each byte counted once"),
     "tls_handshake": Column("bool", "a turn of a TLS handshake, so no request of the program"),
     "first_frame": Column("int64", "frame.number where the request begins"),
     "last_frame": Column("int64", "frame.number where the response ends"),
     "duration_ns": Column("int64", "to the start of the next request; of the last, to the response's end"),
-    "server_ns": Column("Int64", "the server's time; null where no round trip from the tap to it was seen"),
+    "server_ns": Column(
+        "Int64", "the server's time; null where no round trip from the capture to it was seen"
+    ),
     "network_ns": Column("Int64", "what neither server nor client took: round trips and transfer"),
     "client_ns": Column("Int64", "the client's time until its next request; null where none follows"),
     "request_pauses": Column(

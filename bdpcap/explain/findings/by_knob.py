@@ -29,8 +29,8 @@ RAISING: Final = {
     "SO_RCVBUF after the handshake.",
     Knob.GROWN: "To raise the window, raise the third value of net.ipv4.tcp_rmem on the receiver.",
     Knob.CLAMP: "Look for a window in the receiver's routes, and for TCP_WINDOW_CLAMP in its program.",
-    Knob.START: "A longer transfer or a kept connection gets a larger window. Where it stands for seconds, look for "
-    "SO_RCVBUF in the receiving program.",
+    Knob.START: "A longer transfer or a kept connection gets a larger window. Where it keeps its size for seconds, "
+    "look for SO_RCVBUF in the receiving program.",
     Knob.STACK: "To raise the window, build the stack with a larger TCP_WND.",
 }
 """Advice by the knob that determines the window."""

@@ -65,7 +65,7 @@ def _cause(flow: Flow, *, others: bool) -> str:
     found = varying(flow)
     if found is not None:
         best = units.rounded(found.best_bps, "bit/s")
-        return f"A queue stood, but the link forwarded {best} at times, and less than half of it at others."
+        return f"Packets queued, but the link forwarded {best} at times, and less than half of it at others."
     return "The sender keeps a queue in front of the bottleneck at all times."
 
 

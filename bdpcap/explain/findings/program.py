@@ -106,7 +106,7 @@ def own_window(flow: Flow) -> list[Finding]:
     return [
         Finding(
             code=Code.APPLICATION_WINDOW,
-            sentence=f"The flight stood at about {units.exact_bytes(flight)} in {rounds.sum()} of {len(rounds)} rounds, "
+            sentence=f"The flight stayed at about {units.exact_bytes(flight)} in {rounds.sum()} of {len(rounds)} rounds, "
             f"though TCP's window had room.{known}",
             cause="The program waits for answers of its protocol before it sends more. TCP's buffers do not change "
             "that.",
@@ -114,7 +114,7 @@ def own_window(flow: Flow) -> list[Finding]:
             evidence="the same number of bytes in flight, below the advertised window, without loss",
             frames=frames(flow, rounds),
             values={"flight_bytes": flight, "rounds": int(rounds.sum()), "of_receiver": protocol.of_receiver},
-            source=source or "how the flight stands: docs/how-limits-are-inferred.md",
+            source=source or "how the flight stays at one size: docs/how-limits-are-inferred.md",
         )
     ]
 

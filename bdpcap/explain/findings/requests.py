@@ -174,7 +174,7 @@ def explains(flow: Flow) -> list[Finding]:
             code=Code.REQUEST_RESPONSE,
             sentence=f"In {found.count:,} requests with their responses {', '.join(parts)}.{left_out}"
             + (f" {waits}" if waits else ""),
-            cause="Each request waits for the response to the one before. A wait at the tap, less one round trip to that "
+            cause="Each request waits for the response to the one before. A captured wait, less one round trip to that "
             "side, is the side's own time; the network's is round trips and transfer.",
             remedy=advice(found, side),
             evidence=f"slowest: exchange {int(worst['exchange'])}, {units.duration(worst[f'{side}_ns'])} of the {side}'s "
@@ -188,6 +188,6 @@ def explains(flow: Flow) -> list[Finding]:
                 "holds": sum(one.times for one in found.held),
                 "held_ns": sum(one.lasting_ns for one in found.held),
             },
-            source="turns, told by what each segment acknowledges (RFC 9293 section 3.4)",
+            source="turns, by what each segment acknowledges (RFC 9293 section 3.4)",
         )
     ]

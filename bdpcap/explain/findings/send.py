@@ -150,7 +150,7 @@ def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) ->
         )
     if stands is None:
         return f" At most {most:,} were in flight, which it allows.", Exactness.CONSISTENT
-    return f" The flight stood at {flight:,}: it is likely the limit.", Exactness.CONSISTENT
+    return f" The flight stayed at {flight:,}: it is likely the limit.", Exactness.CONSISTENT
 
 
 def _share(flow: Flow) -> list[Finding]:

@@ -70,7 +70,7 @@ def _offload(flow: Flow) -> Finding | None:
     action = (
         "joins segments after they arrive (GRO, LRO)"
         if receiving
-        else "cuts segments after the tap (TSO, GSO)"
+        else "cuts segments after they were captured (TSO, GSO)"
     )
     return Finding(
         code=Code.OFFLOAD,
@@ -99,10 +99,10 @@ def _delay(flow: Flow) -> Finding | None:
         code=Code.DELAY_BEFORE_TAP,
         sentence=f"Captured {units.duration(near)} from the sender and {units.duration(far)} from the receiver, "
         "there and back.",
-        cause="Either it stood on the way, or it ran on an end host behind an emulated delay. tcpdump sees what "
+        cause="The capture was taken on the way, or on an end host behind an emulated delay. tcpdump sees what "
         "leaves after netem has held it, and what arrives before any queue. Bytes in flight are those of the sender, "
         "reconstructed.",
-        remedy="If it ran on an end host, look for netem there; delay on a separate machine keeps TCP's times.",
+        remedy="If it was taken on an end host, look for netem there; delay on a separate machine keeps TCP's times.",
         commands=("tc -s qdisc show dev eth0   # captured host: is netem there?",),
         evidence="half round trips, from timestamp echoes and the handshake",
         values={"sender_side_ns": int(near), "receiver_side_ns": int(far)},

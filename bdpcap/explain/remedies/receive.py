@@ -218,8 +218,8 @@ def _windows(host: Host, *, starts: bool) -> Remedy:
     level, unset = _level(host), programs.unset(host, "SO_RCVBUF")
     if level and starts:
         return Remedy(
-            f"{level}: the window doubles while data arrive, so a kept connection has a larger one. Where it stands for "
-            "seconds, see that the program sets no SO_RCVBUF."
+            f"{level}: the window doubles while data arrive, so a kept connection has a larger one. Where it keeps its "
+            "size for seconds, see that the program sets no SO_RCVBUF."
         )
     if level:
         return Remedy(f"{unset} {level}.")

@@ -42,7 +42,7 @@ class AckClock(Concept):
 
     @cached_property
     def unmeasured(self) -> Bools:
-        """May the tap be next to the receiver, without a handshake or timestamps that show the way to the sender?"""
+        """May the capture be next to the receiver, without a handshake or timestamps that show the way to the sender?"""
         unmeasured: Bools = self.all.vantage.unmeasured & ~self.has_timestamps
         return unmeasured
 
@@ -58,7 +58,7 @@ class AckClock(Concept):
 
     @field("yes")
     def reconstructed(self) -> Bools:
-        """Is the tap away from the sender, so that the cause of each burst is known to a tick of the clocks at best?"""
+        """Is the capture away from the sender, so that each burst's cause is known to a tick of the clocks at best?"""
         return ~self.all.vantage.at_sender
 
     @field("share")

@@ -90,9 +90,9 @@ class Loss(Concept):
     def outage(self) -> Bools:
         """Did nothing get through: did the timer back off, or, away from the sender, did no data come for an RTO?
 
-        All data may be lost before the tap. That silence outlasts a round trip by 200 ms or more, and begins within two
-        rounds. It ends with a round that retransmits, as a timer does before any new data. One of the next three rounds
-        retransmits more than 0.3 of the flight.
+        All data may be lost before the capture. That silence outlasts a round trip by 200 ms or more, and begins within
+        two rounds. It ends with a round that retransmits, as a timer does before any new data. One of the next three
+        rounds retransmits more than 0.3 of the flight.
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)

@@ -1,4 +1,4 @@
-"""The queue: how long packets waited on the path, for how much of the round, and on which side of the tap."""
+"""The queue: how long packets waited on the path, for how much of the round, and on which side of the capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RISEN: Final = 0.3
 CLOCK_NS: Final = 1.5e6
 """Queueing delay that exceeds the error of a timestamp clock of 1 ms."""
 STANDING_PACKETS: Final = 1.5
-"""Packets queued from which a queue stands: one is in transmission, and half a packet is the error of a rate."""
+"""Packets queued that make a standing queue: one is in transmission, and half a packet is the error of a rate."""
 MERGED_SEGMENTS: Final = 3.5
 """Segments per ACK from which ACKs are merged on the way: a receiver acknowledges two, at times three."""
 LEAST_SAMPLES: Final = 3
@@ -36,7 +36,7 @@ ABOVE_MINIMUM: Final = 1.2
 FEW_PACKETS: Final = 3
 """Packets below which the forward direction has no queue: an ACK of two segments delays by two."""
 MOSTLY: Final = 0.7
-"""Share of a queueing delay on one side of the tap that is most of it. Clocks may err by a tick in a few."""
+"""Share of a queueing delay on one side of the capture that is most of it. Clocks may err by a tick in a few."""
 LITTLE: Final = 0.3
 """Share of a queueing delay that is little of it: the rest of `MOSTLY`."""
 
@@ -176,7 +176,7 @@ class Queue(Concept):
 
     @field("yes")
     def before_tap(self) -> Bools:
-        """Is the tap behind the bottleneck: at the receiver, or with over 70 % of the queueing delay before it?"""
+        """Was it captured behind the bottleneck: at the receiver, or with over 70 % of the queueing delay before it?"""
         rounds = self.rounds
         deep = self.beyond_clock & np.isfinite(rounds.forward_delay_p20_ns)
         late = rounds.total(np.where(deep, rounds.forward_delay_p20_ns, 0.0))
@@ -190,8 +190,8 @@ class Queue(Concept):
     def on_return_path(self) -> Bools:
         """Is the queue on the return path, where acknowledgments wait and data do not?
 
-        The clocks of both ends (their TSvals) show it. Most of the delay lies between the receiver and the tap. Or the
-        tap is at the receiver, and less than 0.3 of the delay lies before it.
+        The clocks of both ends (their TSvals) show it. Most of the delay lies between the receiver and the capture. Or
+        the capture is at the receiver, and less than 0.3 of the delay lies before it.
         """
         rounds, vantage = self.rounds, self.all.vantage
         # The data of a round are acknowledged in it or in the next; near the sender, most of them in the next.

@@ -26,11 +26,11 @@ FIRST_BURSTS: Final = 5
 CONFIRMING: Final = 12
 """Rounds among which a second burst must confirm the first."""
 NEAR_HIGHEST: Final = 0.95
-"""Part of the time below the percentile that stands for the highest rate: the maximum includes jumps after a recovery."""
+"""Part of the time below the percentile that counts as the highest rate: the maximum includes jumps after a recovery."""
 HIGH: Final = 0.9
 """Counterpart of `NEAR_HIGHEST` away from the sender, where the boundaries of rounds are less exact."""
 HIGH_RUN: Final = 0.75
-"""Part of the time below the percentile that stands for the highest rate over runs of packets, which vary more."""
+"""Part of the time below the percentile that counts as the highest rate over runs of packets, which vary more."""
 HIGH_RUN_FAR: Final = 0.6
 """Counterpart of `HIGH_RUN` away from the sender."""
 JUMP: Final = 1.2
@@ -166,7 +166,7 @@ class Rate(Concept):
 
     @field("share")
     def tap_utilization(self) -> Floats:
-        """Share of three rounds that the bottleneck needed for the bytes seen at a tap behind it; else unknown."""
+        """Share of three rounds that the bottleneck needed for the bytes captured behind it; else unknown."""
         rounds = self.rounds
         passed = rounds.rate_around(rounds.sent_bytes + rounds.retransmitted_bytes, 1)
         share = rounds.ratio(passed, np.fmax(self.capacity, self.initial_burst))

@@ -26,7 +26,7 @@ RISING_ROUNDS: Final = 3
 SMALL: Final = 0.75
 """Window over the largest below which data may be unread. A buffer that is read at once is nearly all free."""
 STANDING: Final = 0.005
-"""Part of a window by which it varies though it stands: the rounding of the window scale, a half per cent."""
+"""Part of a window by which it varies though it is steady: the rounding of the window scale, a half per cent."""
 SHUT: Final = 0.3
 """Share of a round with a closed window from which the wait lies there, not in a queue."""
 
@@ -40,7 +40,7 @@ class Window(Concept):
     def full_share(self) -> Floats:
         """Share of the round with less than a segment, or less than an eighth of the window, usable.
 
-        It counts only if less than one segment was usable for 2 % of this round or an adjacent one. The eighth stands for
+        It counts only if less than one segment was usable for 2 % of this round or an adjacent one. The eighth allows for
         segmentation offload: Linux waits as soon as the next chunk does not fit (``tcp_tso_should_defer``). Away from the
         sender, merged acknowledgments hide the duration, so a moment with less than one segment usable suffices.
         """

@@ -43,7 +43,7 @@ NOTHING: Final = 0.99
 WHOLLY: Final = 0.9
 """Share of a round after a short segment from which it ended the data of nearly all of the round."""
 STEADY: Final = 0.1
-"""Spread of a flight that stands; see the condition `STABLE` of the rules."""
+"""Spread of a steady flight; see the condition `STABLE` of the rules."""
 QUARTER: Final = 0.25
 """Part of a segment by which a flight varies at least, so that its variation is not one of headers."""
 VARIES_MORE: Final = 3

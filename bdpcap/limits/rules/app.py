@@ -139,7 +139,7 @@ RULES: Final = (
         ),
         unless=HELD_OR_STANDS,
         says="Each burst was one write of the program; data ran out in {writes.short_rounds} of the rounds.",
-        why="Bursts from a send buffer end anywhere in a write, or the flight stands.",
+        why="Bursts from a send buffer end anywhere in a write, or the flight stays at one size.",
         blind="A timer in phase with the acknowledgments, whose writes fill the same flight, looks like a send buffer.",
         alternatives={"sndbuf": EQUAL_BLOCKS},
     ),

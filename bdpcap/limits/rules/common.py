@@ -90,7 +90,7 @@ UNANSWERED: Final = at_most(AckClock.ack_response, 0.75, because=MEASURED).named
 QUEUED: Final = all_of(
     at_least(Queue.share, 0.95, because="all but the edges of the round"),
     at_least(Queue.packets, 3, because="an ACK of two segments delays by two"),
-).named("queued throughout", "A queue stood nearly all the round.")
+).named("queued throughout", "Packets queued nearly all the round.")
 
 DELAYED_BY_WINDOW: Final = any_of(at_least(Window.full_share, 0.5, because="more than half"), CLOSED).named(
     "no room in the window", "The window was full for much of the round, or closed for a part of it."

@@ -71,7 +71,7 @@ RULES: Final = (
             MOVED,
         ),
         unless=WAY_BACK,
-        says="The flight stood at {flight.most}, and {ack_clock.ack_response} of the acknowledgments released whole "
+        says="The flight stayed at {flight.most}, and {ack_clock.ack_response} of the acknowledgments released whole "
         "segments.",
         why="Data waited for acknowledgments, yet the congestion window did not grow: a setting clamps it.",
         source="ip-route(8): cwnd lock",

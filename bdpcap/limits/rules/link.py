@@ -61,7 +61,7 @@ FASTER = it(Rate.exceeded).named(
     "that wait for most of their time, show none.",
 )
 BEHIND = all_of(it(Queue.before_tap), not_(FULL), not_(HALF_UNANSWERED)).named(
-    "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
+    "captured behind the bottleneck", "The capture shows what the bottleneck passes on."
 )
 
 RULES: Final = (
@@ -103,7 +103,7 @@ RULES: Final = (
         ),
         # No queue stands throughout, so initial bursts that passed a quarter faster show that the link has time to spare.
         unless=any_of(SPARE, NOT_BUSY, BEHIND, at_most(Rate.over_initial, 0.8, because="a quarter faster")),
-        says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
+        says="The rate was {rate.utilization} of this path's best, and packets queued for {queue.share} of the round.",
         why="BBR and Vegas drain their queue. Once a deep queue has proved the capacity, the rate alone shows a busy "
         "link.",
         source="draft-ietf-ccwg-bbr section 4.3",
@@ -154,8 +154,9 @@ RULES: Final = (
         limit="link",
         holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.95, because=BUSY)),
         unless=any_of(SPARE, NOT_BUSY, FASTER, at_least(Queue.silent, 0.5, because="more than half")),
-        says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
-        why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
+        says="The bottleneck needed {rate.tap_utilization} of the round for what was captured.",
+        why="A capture behind the bottleneck has what the bottleneck passes on: that shows a busy link where no queue "
+        "does.",
     ),
 )
 

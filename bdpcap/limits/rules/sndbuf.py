@@ -34,10 +34,10 @@ RULES: Final = (
         id="sndbuf-standing",
         limit="sndbuf",
         holds=STANDS,
-        says="The flight stood at {flight.most}, and data ran out in {writes.short_rounds} of the rounds: the send "
+        says="The flight stayed at {flight.most}, and data ran out in {writes.short_rounds} of the rounds: the send "
         "buffer held no more.",
-        why="A congestion window moves and has whole segments waiting. A flight that stands and ends in short segments "
-        "is a send buffer's.",
+        why="A congestion window moves and has whole segments waiting. A flight that stays at one size and ends in short "
+        "segments is a send buffer's.",
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
         alternatives={
