@@ -5,7 +5,21 @@ import subprocess
 
 import pytest
 from oracles import ROOT, SAMPLES
-from words import NAMES, TELLING, WHAT, WRITTEN, Text, faults, strings, texts, tracked
+from words import (
+    FOR_READERS,
+    NAMES,
+    RETIRED,
+    TELLING,
+    WHAT,
+    WRITTEN,
+    Text,
+    faults,
+    page,
+    retired,
+    strings,
+    texts,
+    tracked,
+)
 
 import bdpcap
 from bdpcap.report import ranking
@@ -16,16 +30,19 @@ COMMITS = 20
 SUBJECT = re.compile(r"[a-z][\w./, -]*: [a-z].*[^.]")
 MOST_CHARACTERS = 60
 
-ROOMS = ("limits", "explain", "diagnosis", "report", "read", "pairing", "host", "comparing", "cli")
-"""Packages whose strings are sentences for readers: rules, findings, causes, reports, flaws, tables, and help."""
 FILES = [path for path in tracked(*WRITTEN) if path.suffix in (".py", ".pyi", ".rs")]
+SPEAKING = tracked("bdpcap/*.py")
+"""Modules whose strings may be sentences for readers: rules, findings, causes, reports, flaws, tables, and help."""
+PAGES = [
+    path
+    for path in tracked("README.md", "docs/*.md", "bdpcap/*.j2", "bdpcap/report/report.schema.json")
+    # Licences are their authors' words.
+    if path.name != "licences.md"
+]
 
 
-SPEAKING = [path for path in tracked(*(f"bdpcap/{room}/*.py" for room in ROOMS)) if path.suffix == ".py"]
-
-
-def read(words, *, doc=True):
-    return list(faults(Text(ROOT, 1, words, doc=doc)))
+def read(words, *, doc=True, of=RETIRED):
+    return list(faults(Text(ROOT, 1, words, doc=doc), of))
 
 
 def test_the_rules_find_what_they_are_for():
@@ -35,6 +52,8 @@ def test_the_rules_find_what_they_are_for():
     assert "26 words" in read(" ".join(["word"] * 26) + ".")[0]
     assert read(" ".join(["word"] * 25) + ". " + " ".join(["word"] * 25) + ".") == []
     assert read("`at hand` is code.") == []
+    assert read("A stand-in and udp-beside are other words.", of=FOR_READERS) == []
+    assert "told" in read("The losses are told.", of=FOR_READERS)[0]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -52,7 +71,26 @@ def test_strings_of_a_module_are_read_whole():
 @pytest.mark.parametrize("path", SPEAKING, ids=lambda path: str(path.relative_to(ROOT)))
 def test_sentences_for_readers_are_short_and_of_standard_words(path):
     content = path.read_text(encoding="utf-8")
-    assert [f"{text.line}: {fault}" for text in strings(path, content) for fault in faults(text)] == []
+    assert [
+        f"{text.line}: {fault}" for text in strings(path, content) for fault in faults(text, FOR_READERS)
+    ] == []
+
+
+def test_a_page_is_read_without_its_code(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(
+        '| `tap` | [it\nstands](told.md) |\n```\ntold\n```\n<p class="told">{{ x|told }} of its\nown {# tap #}',
+        encoding="utf-8",
+    )
+    assert [fault.split(":")[0] for fault in retired(page(path).words, FOR_READERS)] == [
+        "'of its own'",
+        "'stands'",
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_are_of_standard_words(path):
+    assert list(retired(page(path).words, FOR_READERS)) == []
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
@@ -63,7 +101,7 @@ def test_findings_are_short_and_of_standard_words(sample):
         for one in flow.findings:
             said += [one.sentence, one.cause, one.remedy]
     assert said
-    assert [fault for words in said for fault in read(words, doc=False)] == []
+    assert [fault for words in said for fault in read(words, doc=False, of=FOR_READERS)] == []
 
 
 @pytest.mark.parametrize("pattern", [WHAT, TELLING], ids=["what", "told"])

@@ -34,6 +34,8 @@ RETIRED: Final = (
     "likewise",  "beside",
 )  # fmt: skip
 """Words for which the glossary has a standard term, or that say less than they seem to."""
+FOR_READERS: Final = (*RETIRED, "told", "stands", "stood", "tap", "taps", "vantage")
+"""Words that pages and sentences for readers avoid; comments may have the last ones, which are names in the code."""
 NAMES: Final = (
     "others_bytes", "echoed_ticks", "asleep_ns", "Witness", "Lowered", "strays", "unheard", "hurry", "floor_ns",
     "tight_ns", "unprompted_bytes", "queue_low_ns", "spacing_rate", "forth_ns", "back_ns",
@@ -51,6 +53,12 @@ TELLING: Final = re.compile(r"\b(told|tells?|says?|said)\b", re.IGNORECASE)
 
 _RUST: Final = re.compile(r"^\s*(///|//!|//)(?!/) ?(.*)$")
 _CODE: Final = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\[[^\]]*\]\([^)]*\)")
+_MARKUP: Final = re.compile(
+    r"^```.*?^```$|\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|``[^`]*``|`[^`]*`|https?://\S+|\"\w+\"",
+    re.MULTILINE | re.DOTALL,
+)
+"""Blocks of code, comments and expressions of templates, code, addresses, and names of classes and keys."""
+_TARGET: Final = re.compile(r"\]\([^)]*\)")
 _QUOTED: Final = re.compile(r"(?<!\w)'[^']+'(?!\w)|\"[^\"]+\"")
 _BREAK: Final = re.compile(r"(?<=[.!?;])(?=\s+\S)|\n\s*\n|\n(?=\s*[-*|] )|(?<=:)\n")
 
@@ -133,21 +141,31 @@ def strings(path: Path, content: str) -> Iterator[Text]:
         pieces = node.values if isinstance(node, ast.JoinedStr) else [node]
         words = "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in pieces)
         words = _QUOTED.sub("X", words)
-        # HTML and names of columns are no sentences.
-        if words.count(" ") >= FEWEST_SPACES and not words.lstrip().startswith("<"):
+        # HTML, SQL and names of columns are no sentences.
+        if words.count(" ") >= FEWEST_SPACES and not words.lstrip().startswith(("<", "SELECT ", "CREATE ")):
             yield Text(path, node.lineno, words, doc=False)
 
 
-def faults(text: Text) -> Iterator[str]:
-    """Yield what of a text breaks a rule."""
+def page(path: Path) -> Text:
+    """Return a document or a template as text, without code and targets of links."""
+    return Text(path, 1, _TARGET.sub("]", _MARKUP.sub("", path.read_text(encoding="utf-8"))), doc=False)
+
+
+def retired(words: str, of: tuple[str, ...]) -> Iterator[str]:
+    """Yield the retired words of a text, each with its surroundings; a part of a code as `udp-beside` is none."""
+    for word in of:
+        for found in re.finditer(rf"(?<![\w-]){word}(?![\w-])", " ".join(words.split()), re.IGNORECASE):
+            yield f"'{word}': {found.string[max(0, found.start() - 40) : found.end() + 40]}"
+
+
+def faults(text: Text, of: tuple[str, ...] = RETIRED) -> Iterator[str]:
+    """Yield what of a text breaks a rule, and the retired words that it has."""
     if text.doc and LEANING.search(text.words.strip()):
         yield f"leans on another line: {text.words.strip()[:60]}"
     for sentence in text.sentences():
         if (count := len(re.findall(r"[\w'%]+(?:[-./][\w'%]+)*", sentence))) > MOST_WORDS:
             yield f"{count} words: {sentence}"
-        for word in RETIRED:
-            if re.search(rf"\b{word}\b", sentence, re.IGNORECASE):
-                yield f"'{word}': {sentence}"
+        yield from retired(sentence, of)
 
 
 def tracked(*patterns: str) -> list[Path]:
