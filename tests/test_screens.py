@@ -11,9 +11,9 @@ from bdpcap import report
 
 QUOTED = {
     "outage.md": ("wild_b/sf20_trace1.pcapng.zst", "wild/206_example_b.pcap.zst"),
-    "nat-or-proxy.md": ("wild_b/virtualbox_nat_http3.pcap.zst",),
+    "nat-or-proxy.md": ("wild_b/virtualbox_nat_http3.pcap.zst", "wild/mlab-5B90B.pcap.zst"),
 }
-"""Shared captures by the how-to that quotes them; another capture that it quotes is not among them."""
+"""Shared captures by the how-to that quotes them."""
 LEFT_OUT = "..."
 """A line that stands for lines that are not shown."""
 
