@@ -24,16 +24,22 @@ from bdpcap.cli.commands import COMMANDS
 from bdpcap.comparing import settings
 
 ELSEWHERE = {
+    "_BDPCAP_COMPLETE": "tests/test_completion.py runs all three lines",
     "cargo": "the tests",
     "dumpcap": "captures on an interface, until it is stopped",
     "ethtool": "changes an adapter",
+    "export": "tests/test_remote.py runs it with the line that it is for",
     "make": "tests/test_readme.py holds the targets to the Makefile",
     "man": "tests/test_man_page.py",
     "pip": "installs; tests/test_clone.py has a clone",
     "pipx": "installs what is published",
+    "pktmon": "is a program of Windows",
     "python": "tests and benchmarks",
+    "route": "asks for an interface as macOS does",
+    "sudo": "captures on an interface of macOS",
     "tcpdump": "captures on an interface, until it is stopped",
     "uvx": "runs what is published",
+    "while": "asks a kernel until it is stopped; tests/test_account.py reads such a log",
     ".venv/bin/python": "the tests",
 }
 """Programs that are not started here, and why."""
