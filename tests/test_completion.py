@@ -80,8 +80,8 @@ def test_bash_takes_the_script_and_completes_by_it(tmp_path):
 
 
 def test_the_commands_for_all_users_write_the_script_of_each_shell(tmp_path):
-    page = (ROOT / "docs/install.md").read_text(encoding="utf-8").partition("## Completion")[2]
-    commands = page.partition("```text\n")[2].partition("```")[0]
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8").partition("For all users of a machine:")[2]
+    commands = page.partition("```console\n")[2].partition("```")[0].replace("$ ", "")
     targets = re.findall(r"> (/\S+)", commands)
     assert len(targets) == 3
     for target in targets:

@@ -385,7 +385,7 @@ def test_a_transfer_that_breaks_off_is_damage(capsys, tmp_path):
 
 def test_the_commands_of_the_page_on_scale_read_a_store_other_than_amazons(bucket, endpoint):
     page = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("## Captures by URL")[2]
-    commands = page.partition("```text\n")[2].partition("```")[0]
+    commands = page.partition("```console\n")[2].partition("```")[0].replace("$ ", "")
     assert "https://s3.example.net" in commands
     bucket.put(str(ROOT / "sample_captures" / SAMPLE), "captures/trace.pcap.zst")
     told = subprocess.run(
