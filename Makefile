@@ -88,6 +88,8 @@ lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an
 lock: ## choose the packages that a release is tried with anew, with their hashes (needs the network and uv)
 	uv pip compile pyproject.toml --group test --universal --python-version 3.11 --generate-hashes --no-header --quiet \
 		--upgrade --output-file .github/requirements.txt
+	uv pip compile --group wheels --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+		--upgrade --output-file .github/tools.txt
 
 # Asks RustSec, crates.io and the Python advisory database: it needs the network, and `cargo install --locked cargo-deny`.
 audit: $(VENV)/ready ## licences, sources and known weaknesses of all that bdpcap is built from (needs the network and cargo-deny)

@@ -1,7 +1,8 @@
 """Builds wheels for this host's platform, checks them, and tries each in an environment that has no Rust.
 
-On Linux a wheel runs with glibc 2.28 or later (manylinux_2_28): zig links it against that version, whatever this host
-has. A wheel for 64-bit Arm is built too if Rust has that target; this host cannot run it, so it is only checked.
+`make wheels` and the release workflow run it, on Linux, macOS and Windows. On Linux a wheel runs with glibc 2.28 or
+later (manylinux_2_28): zig links it against that version, whatever this host has. A wheel for 64-bit Arm is built too if
+Rust has that target; this host cannot run it, so it is only checked.
 """
 
 from __future__ import annotations
@@ -19,16 +20,25 @@ ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
 MANYLINUX = "manylinux_2_28"
 """Oldest glibc that is supported: that of RHEL 8 and Debian 10."""
+ABI = "-cp311-abi3-"
+"""Part of a wheel's name: one wheel for Python 3.11 and every later version."""
 ARM = "aarch64-unknown-linux-gnu"
+TOOLS = ROOT / ".github" / "tools.txt"
+"""What builds and checks, in the versions of the dependency group `wheels`, with hashes; `make lock` writes it."""
+
+
+def without_rust() -> dict[str, str]:
+    """Return this process's environment with the system's programs only; Rust is installed elsewhere."""
+    system = [str(Path(os.environ["SYSTEMROOT"]) / "System32")] if os.name == "nt" else ["/usr/bin", "/bin"]
+    return os.environ | {"PATH": os.pathsep.join(system)}
 
 
 def environment(at: Path, *install: str) -> Path:
-    """Make a new environment with the packages, and return its folder of programs."""
+    """Make a new environment with the packages, installed without Rust, and return its folder of programs."""
     venv.create(at, with_pip=True, clear=True)
     programs = at / ("Scripts" if os.name == "nt" else "bin")
-    python = programs / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--upgrade", "pip>=25.1"], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *install], check=True, cwd=ROOT)
+    pip = [programs / "python", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, *install], check=True, env=without_rust())
     return programs
 
 
@@ -59,7 +69,11 @@ def build(tools: Path, target: str, to: Path) -> Path:
 
 
 def check(tools: Path, wheel: Path) -> None:
-    """End with an error if a wheel for Linux needs a newer glibc, or a library that not every host has."""
+    """End with an error if a wheel is for one Python, or for Linux and needs what not every host has."""
+    if ABI not in wheel.name:
+        sys.exit(f"{wheel.name} is no {ABI} wheel")
+    if sys.platform != "linux":
+        return
     shown = subprocess.run(
         [tools / "auditwheel", "show", wheel], check=True, capture_output=True, text=True
     ).stdout
@@ -71,8 +85,6 @@ def check(tools: Path, wheel: Path) -> None:
 def tried(wheel: Path, at: Path) -> None:
     """Install a wheel where no Rust is found, and end with an error if the demo fails."""
     programs = environment(at, str(wheel))
-    path = os.pathsep.join(str(folder) for folder in (programs, "/usr/bin", "/bin"))
-    bare = os.environ | ({"PATH": path} if os.name == "posix" else {})
     report = at / "report.html"
     shown = subprocess.run(
         [programs / "bdpcap", "report", SAMPLE, "--text", "-", "-o", report],
@@ -80,7 +92,7 @@ def tried(wheel: Path, at: Path) -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=bare,
+        env=without_rust(),
         cwd=at,
     ).stdout
     # The arithmetic of this capture's window is the sentence that bdpcap exists for.
@@ -95,11 +107,10 @@ def main() -> None:
     to = parser.parse_args().out.resolve()
     to.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        tools = environment(Path(folder) / "tools", "--group", "wheels")
+        tools = environment(Path(folder) / "tools", "--require-hashes", "-r", str(TOOLS))
         for target in targets():
             wheel = build(tools, target, to)
-            if sys.platform == "linux":
-                check(tools, wheel)
+            check(tools, wheel)
             if target != ARM or platform.machine() == "aarch64":
                 tried(wheel, Path(folder) / "tried")
             print(f"{wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB")
