@@ -19,6 +19,7 @@ import man_page
 import nbformat
 import notebook_pages
 import output_pages
+import picture_texts
 import reference_pages
 import reviewed
 from oracles import ROOT, SAMPLES, SHARED
@@ -65,6 +66,7 @@ def pages() -> list[Made]:
     ]
     made += [(path, _around(path, output_pages.with_output), _whole) for path in output_pages.pages()]
     made += [(reference_pages.DOCS / name, page, _whole) for name, page in reference_pages.PAGES.items()]
+    made += [(path, words, _whole) for path, words in picture_texts.PAGES.items()]
     made += [(reviewed.name(sample), partial(reviewed.text, sample), _whole) for sample in SAMPLES]
     made += [
         (reviewed.first_name(one), partial(reviewed.first_text, one), _whole) for one in reviewed.TRANSFERS

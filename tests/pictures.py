@@ -8,13 +8,12 @@ from contextlib import chdir
 from pathlib import Path
 
 from oracles import ROOT, chromium
+from picture_texts import REPORT, VIEW
 from playwright.sync_api import sync_playwright
 
 import bdpcap
 
 DOCS = ROOT / "docs"
-WINDOW = "sample_captures/linux61_advwinscale2_w50000.pcap.zst"
-LOSS = ROOT / "sample_captures" / "cwnd_loss_2pct.sender.pcap.zst"
 KEYS = ("+", "+", *6 * ["ArrowLeft"], "+", *2 * ["ArrowLeft"], "+")
 """From the whole transfer to the losses that end slow start."""
 DRAWN_MS = 700
@@ -25,7 +24,7 @@ def draw_report(browser) -> None:
     """Draw the first screen of a report, with the path of its capture as in a clone."""
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     with tempfile.TemporaryDirectory() as directory, chdir(ROOT):
-        file = bdpcap.analyze(WINDOW).report(Path(directory) / "report.html")
+        file = bdpcap.analyze(REPORT).report(Path(directory) / "report.html")
         page.goto(file.as_uri())
         page.wait_for_timeout(DRAWN_MS)
         page.screenshot(path=DOCS / "report.png")
@@ -33,7 +32,7 @@ def draw_report(browser) -> None:
 
 def draw_view(browser) -> None:
     """Serve a flow with losses, zoom to the first, click on one, and draw the page."""
-    command = [sys.executable, "-m", "bdpcap", "view", str(LOSS), "--no-browser"]
+    command = [sys.executable, "-m", "bdpcap", "view", str(ROOT / VIEW), "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             _draw_view(browser, re.search(r"http://\S+", server.stderr.readline())[0])
