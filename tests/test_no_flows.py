@@ -8,7 +8,7 @@ from small_transfer import CLIENT, SERVER, START, write_pcap
 
 import bdpcap
 from bdpcap import report
-from bdpcap.report import sections
+from bdpcap.report import connections, sections
 from bdpcap.report.no_flows import datagrams, sentence
 
 DATAGRAMS = 12
@@ -133,6 +133,23 @@ def test_several_connections_are_counted_by_their_handshakes(tmp_path):
     (tmp_path / "r.pcap").write_bytes(pcap(scenario(REFUSED)))
     said = sentence(bdpcap.analyze([*paths, tmp_path / "r.pcap"]))
     assert said == "3 connections carried no payload: 2 opened, 1 refused. There is nothing to judge."
+
+
+def test_the_verdict_counts_as_failed_what_the_section_lists(tmp_path):
+    """A SYN of the last second may be sent again, and then answered: it has not failed."""
+    packets = [
+        packet
+        for number, sent_s in enumerate((0, 1, 2, 9.5, 10))
+        for packet in scenario(f"{sent_s} > S 0:0(0) win 1024", client=Address("192.0.2.1", 40_000 + number))
+    ]
+    path = tmp_path / "syns.pcap"
+    path.write_bytes(pcap(packets))
+    capture = bdpcap.analyze(path)
+    assert sentence(capture) == (
+        "5 connections carried no payload: 3 never answered, 2 still unanswered as the capture ended. "
+        "There is nothing to judge."
+    )
+    assert sum(count for _, count in connections.counted(capture)) == 3
 
 
 @pytest.mark.parametrize(

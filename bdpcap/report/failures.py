@@ -36,6 +36,7 @@ __all__ = [
     "TOO_LATE",
     "blocks",
     "next_to",
+    "still_waiting",
 ]
 
 TIMER_ERROR_NS: Final = 50_000_000
@@ -244,9 +245,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     unanswered = (complete | dropped) & ~closed & (own_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
-    young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
-    # A later SYN may still open it.
-    waiting = (life["syns"] == 1) & young
+    waiting = still_waiting(life, both, capture_end_ns)
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
     # Most of the wait was one: the timers ran out in a row.
     in_a_row = timed_out & (2 * both["longest_stall_ns"] >= both["timeout_wait_ns"]).reshape(-1, 2)
@@ -291,6 +290,16 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     ):
         kind[holds & life["seen"]] = name
     return kind
+
+
+def still_waiting(
+    life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int
+) -> NDArray[np.bool_]:
+    """Return which only SYNs had no answer and no timeout when the capture ended: a later SYN may still open them."""
+    unanswered = np.isin(life["handshake"], ("never answered", "challenged"))
+    young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
+    waiting: NDArray[np.bool_] = unanswered & (life["syns"] == 1) & young
+    return waiting
 
 
 def _was_unanswered(waited_ns: NDArray[np.int64], life: dict[str, np.ndarray]) -> NDArray[np.bool_]:

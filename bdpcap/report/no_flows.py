@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.report.failed_lines import MANY
+from bdpcap.report.failures import still_waiting
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -28,6 +29,8 @@ FEWEST: Final = 10
 """Fewest datagrams of which a rate is given: of fewer, the moment at which they were captured decides it."""
 OTHERS: Final = 0.1
 """Share of frames without TCP and UDP from which on the sentence on a capture of UDP names them; a choice."""
+_WAITING: Final = "waiting"
+"""Kind of a connection whose only SYN was sent just before the capture ended, so no report counts it as failed."""
 _HANDSHAKES: Final = {
     "complete": "opened",
     "not captured": "begun before the capture",
@@ -35,8 +38,9 @@ _HANDSHAKES: Final = {
     "refused": "refused",
     "challenged": "answered only for an older connection",
     "never completed": "never completed by the client",
+    _WAITING: "still unanswered as the capture ended",
 }
-"""What became of a connection without payload, by its handshake."""
+"""What became of a connection without payload, by its handshake or kind."""
 _ACK_AND_RST: Final = 4 + 32
 """An acknowledgment and a reset, as Wireshark's ``tcp.completeness`` adds them up."""
 _SERVER: Final = 1
@@ -71,7 +75,9 @@ def _connections(capture: Capture) -> str:
     for columns, both in streams.lifecycles(capture.info.last_ns, "packets"):
         probed = _is_probed(columns, both)
         lone += int(_is_lone(columns, both).sum())
-        found.update(np.where(probed, _PROBED, columns["handshake"])[columns["seen"]].tolist())
+        kind = np.where(probed, _PROBED, columns["handshake"])
+        kind[still_waiting(columns, both, capture.info.last_ns or 0)] = _WAITING
+        found.update(kind[columns["seen"]].tolist())
         first = 2 * columns["stream"][probed][:_LOOKED_AT].astype(np.int64)
         for client, server in zip(*(streams.endpoints(first + end) for end in (0, 1)), strict=True):
             asked[host(client)].add(server)
