@@ -16,6 +16,7 @@ from bdpcap.explain import place
 from bdpcap.limits.capacity import INITIAL_WINDOW
 from bdpcap.read import hops, vantage
 from bdpcap.report import failures
+from bdpcap.report.failed_lines import lines
 from bdpcap.report.ranking import KEEP_ALIVE_BYTES
 from bdpcap.timers import FIRST_TIMEOUT_NS, LEAST_TIMER_NS, LONGEST_DELAYED_ACK_NS
 from bdpcap.words import units
@@ -200,7 +201,7 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
         direct = bool(near[at] and near_peer[at]) and not any(map(is_public, pair))
         until_ns = since_ns + int(rows["longest_stall_ns"][at])
         yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct)
-    for block in failures.blocks(capture, [failures.LATE]):
+    for block in failures.blocks(capture, [failures.LATE]) if lines(capture)[failures.LATE] else ():
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
         for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
             ends = named(client.strip("[]")), named(server.strip("[]"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from bdpcap.report.failures import (
     TOO_LATE,
     blocks,
 )
-from bdpcap.report.talks import hashes
+from bdpcap.report.talks import hashes, mixed
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_public, public_block
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
+    from bdpcap.report.failures import Columns
 
 __all__ = ["FAILED", "MANY", "NAMED", "WITHOUT_DATA", "Line", "lines"]
 
@@ -64,6 +65,8 @@ WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdraw
 KINDS: Final = (*FAILED, LATE, DONE)
 MOST: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
+OF_KIND: Final = MOST + 2
+"""Maximum number of lines per kind of failure, with two of pairs that share one: next to the server, and elsewhere."""
 MANY: Final = 15
 """Fewest ports or hosts that one client tries in a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 NAMED: Final = 3
@@ -85,6 +88,8 @@ _OF_EACH: Final = (
     *("confirmed_in_vain", "with_data", "bare", "reached", "answered_again", "retried"),
 )
 """Columns of `bdpcap.report.failures.blocks`, and fields of a line, that hold if they hold for each connection."""
+_SUMMED: Final = ("syns", "syn_acks", "unanswered_fins", "unacknowledged_bytes", "deaf", "had_closed")
+"""Columns of `bdpcap.report.failures.blocks`, and fields of a line, that are added up."""
 
 
 @once
@@ -95,77 +100,75 @@ def lines(capture: Capture) -> dict[str, list[Line]]:
     The pairs of a client that tried many servers without data are one for each such kind, too. SYNs that a router near
     the capture lets expire have lines for themselves, and path traces come last.
     """
-    places, sweeping = _places(capture)
+    places = _places(capture)
     found: defaultdict[tuple[str, int], Line] = defaultdict(Line)
-    for block in blocks(capture, KINDS) if places else ():
-        keys = _of_lines(_keys(block), sweeping).tolist()
-        rest = (MOST + block["at_server"]).tolist()
-        place = [places.get(key, other) for key, other in zip(keys, rest, strict=True)]
-        for key, rows in block.groupby(["kind", np.array(place)]):
-            found[cast("tuple[str, int]", key)].add(rows)
+    read = 0
+    for block in blocks(capture, KINDS) if len(places) else ():
+        kind = block["kind"]
+        place = places[read : read + len(kind)]
+        read += len(kind)
+        # The shared line of a kind is two.
+        of = OF_KIND * kind + place + (block["at_server"] & (place == MOST))
+        for number in np.unique(of).tolist():
+            rows = np.flatnonzero(of == number)
+            line = found[KINDS[number // OF_KIND], number % OF_KIND]
+            line.add({name: column[rows] for name, column in block.items()})
     made = {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in KINDS}
     return {
         kind: sorted(own, key=lambda line: (line.is_trace, -line.connections)) for kind, own in made.items()
     }
 
 
-def _places(capture: Capture) -> tuple[dict[int, int], NDArray[np.int64]]:
-    """Return the places of the pairs of hosts that have a line for themselves, and the clients that tried many servers.
+def _places(capture: Capture) -> NDArray[np.int8]:
+    """Return the place of each connection of `blocks` among the lines of its kind; `MOST` has those without a line.
 
-    Both are numbers of `_keys`; such a client has one place for each kind without data.
+    A pair of hosts has one, or a client that tried many servers.
     """
-    blocks_keys, codes = [], []
+    columns: list[list[NDArray[Any]]] = [[], [], [], []]
     for block in blocks(capture, KINDS):
-        blocks_keys.append(_keys(block))
-        codes.append(block["kind"].map(KINDS.index).to_numpy(np.int8))
-    if not blocks_keys:
-        return {}, np.zeros(0, dtype=np.int64)
-    keys = np.concatenate(blocks_keys, axis=1)
-    _, first_of_pair = np.unique(keys[0], return_index=True)
-    clients, tried = np.unique(keys[2, first_of_pair], return_counts=True)
-    sweeping = clients[tried >= MANY]
-    pairs, first, counts = np.unique(_of_lines(keys, sweeping), return_index=True, return_counts=True)
-    of_pair = np.concatenate(codes)[first]
-    places: dict[int, int] = {}
+        for column, own in zip(columns, _keys(block), strict=True):
+            column.append(own)
+    if not columns[0]:
+        return np.zeros(0, dtype=np.int8)
+    # Of millions, one column at a time is there twice.
+    clients, of_clients, pairs, kinds = (np.concatenate(columns.pop()) for _ in range(len(columns)))
+    some, tried = np.unique(clients, return_counts=True)
+    often = np.isin(clients, some[tried >= MANY])
+    _, first_of_pair = np.unique(pairs[often], return_index=True)
+    some, tried = np.unique(clients[often][first_of_pair], return_counts=True)
+    of_lines = np.where(np.isin(clients, some[tried >= MANY]), of_clients, pairs)
+    del clients, of_clients, pairs
+    different, first, counts = np.unique(of_lines, return_index=True, return_counts=True)
+    places = np.full(len(of_lines), MOST, dtype=np.int8)
     for code in range(len(KINDS)):
-        own = np.flatnonzero(of_pair == code)
+        own = np.flatnonzero(kinds[first] == code)
         largest = own[np.lexsort((first[own], -counts[own]))]
         single = largest if len(largest) <= MOST else largest[: MOST - 1]
-        places |= {key: place for place, key in enumerate(pairs[single].tolist())}
-    return places, sweeping
+        for place, number in enumerate(different[single].tolist()):
+            places[of_lines == number] = place
+    return places
 
 
-def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
-    """Return three rows of numbers for each connection: for its kind, client and server, its kind and client, its client.
+def _keys(block: Columns) -> tuple[NDArray[Any], ...]:
+    """Return the kind of each connection, and numbers for its kind, client and server, its kind and client, its client.
 
     With data, all three are the first. Names of millions of hosts would take much memory. Python's hash has a secret key,
     so no capture contrives equal ones.
     """
-    kinds, clients = block["kind"], block["client"]
+    kinds, clients = block["kind"], hashes(block["client"])
     # No host lets its other SYNs expire so soon.
-    expiring = (kinds == "never answered") & block["ttl"].between(1, MOST_ROUTERS)
+    soon = (block["ttl"] >= 1) & (block["ttl"] <= MOST_ROUTERS)
+    expiring = (kinds == KINDS.index("never answered")) & soon
     # Whichever servers are gone, one line names their client, and another the client that is gone itself.
-    unclosed = kinds == "unclosed"
+    unclosed = kinds == KINDS.index("unclosed")
     # One alert of many servers has its cause at their client.
-    alike = unclosed | (kinds == TLS_FAILED)
-    servers, closes = block["server"].where(~alike, ""), unclosed & block["fins_by_client"]
-    alerts, by_client = block["alert"], block["alert_by_client"]
-    pairs = hashes(zip(kinds, clients, servers, expiring, closes, alerts, by_client, strict=True))
-    searches = kinds.isin(WITHOUT_DATA)
-    return np.stack(
-        [
-            pairs,
-            # A connection with data has its own hosts' line, whatever its client tried.
-            np.where(searches, hashes(zip(kinds, clients, expiring, strict=True)), pairs),
-            np.where(searches, hashes(clients), pairs),
-        ]
-    )
-
-
-def _of_lines(keys: NDArray[np.int64], sweeping: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of each connection's line: that of its hosts, or of its client if that tried many servers."""
-    numbers: NDArray[np.int64] = np.where(np.isin(keys[2], sweeping), keys[1], keys[0])
-    return numbers
+    alike = unclosed | (kinds == KINDS.index(TLS_FAILED))
+    servers, closes = np.where(alike, 0, hashes(block["server"])), unclosed & block["fins_by_client"]
+    pairs = mixed(kinds, clients, servers, expiring, closes, block["alert"], block["alert_by_client"])
+    searches = np.isin(kinds, [KINDS.index(kind) for kind in WITHOUT_DATA])
+    # A connection with data has its own hosts' line, whatever its client tried.
+    of_clients = np.where(searches, mixed(kinds, clients, expiring), pairs)
+    return kinds.astype(np.int8), pairs, of_clients, np.where(searches, clients, pairs)
 
 
 @dataclass
@@ -175,10 +178,13 @@ class _Names:
     first: list[str] = field(default_factory=list)
     _hashes: list[NDArray[np.int64]] = field(default_factory=list)
 
-    def add(self, names: pd.Series[str]) -> None:
-        different = names.unique()
-        self._keep(map(str, different[:NAMED]))
-        self._hashes.append(hashes(different))
+    def add(self, names: NDArray[np.object_], hashes_: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Add names, each with its hash; return those that differ."""
+        first = np.flatnonzero(~pd.Series(hashes_).duplicated().to_numpy())
+        different = names[first]
+        self._keep(different[:NAMED])
+        self._hashes.append(hashes_[first])
+        return different
 
     def join(self, others: _Names) -> None:
         """Add other names."""
@@ -198,7 +204,9 @@ class _Names:
 
     def hashes(self) -> NDArray[np.int64]:
         """Return a hash of each name."""
-        return pd.unique(np.concatenate(self._hashes)) if self._hashes else np.zeros(0, dtype=np.int64)
+        if len(self._hashes) != 1:
+            self._hashes = [pd.unique(np.concatenate([np.zeros(0, dtype=np.int64), *self._hashes]))]
+        return self._hashes[0]
 
     def text(self, noun: str) -> str:
         """Return the only name, or the number of names."""
@@ -288,54 +296,56 @@ class Line:
     """A hash of the client, the server and its port for each connection, and the time of its first SYN."""
     resetters: _Names = field(default_factory=_Names)
 
-    def add(self, rows: pd.DataFrame) -> None:
+    def add(self, rows: Columns) -> None:
         """Add some rows of `bdpcap.report.failures.blocks`."""
         for name in _OF_EACH:
             setattr(self, name, getattr(self, name) and bool(rows[name].all()))
-        self.connections += len(rows)
-        self.syns += int(rows["syns"].sum())
+        self.connections += len(rows["syns"])
         self.most_syns = max(self.most_syns, int(rows["syns"].max()))
         self.least_syns = min(self.least_syns, int(rows["syns"].min()))
-        self.syn_acks += int(rows["syn_acks"].sum())
-        self.unanswered_fins += int(rows["unanswered_fins"].sum())
-        self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
-        self.fins_by_client |= set(rows["fins_by_client"].unique().tolist())
-        self.alerts |= set(zip(rows["alert"].tolist(), rows["alert_by_client"].tolist(), strict=True))
-        self.deaf += int(rows["deaf"].sum())
-        self.had_closed += int(rows["had_closed"].sum())
-        clients = rows["client"].unique()
-        self.public = (
-            self.public
-            and len(clients) <= MOST_STRANGERS
-            and all(is_public(client.strip("[]")) for client in clients)
-        )
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + int(rows[name].sum()))
+        self.fins_by_client |= set(np.unique(rows["fins_by_client"]).tolist())
+        for by_client in (False, True):
+            alerts = np.unique(rows["alert"][rows["alert_by_client"] == by_client])
+            self.alerts |= {(alert, by_client) for alert in alerts.tolist()}
         self.crafted |= bool(rows["crafted"].any())
         self.spoke_late |= bool(rows["spoke_late"].any())
-        self.ttls |= set(rows["ttl"].unique().tolist())
-        self.answer_ttls |= set(rows["answer_ttl"].unique().tolist())
-        if len(self.networks) < MANY:
-            some = rows["server"].unique()[:MOST_STRANGERS]
-            self.networks |= {*map(public_block, some)} - {""}
+        self.ttls |= set(np.unique(rows["ttl"]).tolist())
+        self.answer_ttls |= set(np.unique(rows["answer_ttl"]).tolist())
         self.routed |= bool(rows["routed"].any())
-        lasted_ns, opening_ns = rows["end_ns"] - rows["start_ns"], rows["opening_ns"]
+        start_ns, end_ns, opening_ns = rows["start_ns"], rows["end_ns"], rows["opening_ns"]
+        lasted_ns, opened_ns = end_ns - start_ns, np.maximum(opening_ns, 0)
         self.longest_ns = max(self.longest_ns, int(lasted_ns.max()))
-        self.open_ns = max(self.open_ns, int((lasted_ns - opening_ns.clip(lower=0)).max()))
+        self.open_ns = max(self.open_ns, int((lasted_ns - opened_ns).max()))
         self.opening_ns = _spanned(self.opening_ns, opening_ns)
         self.in_vain_ns = _spanned(self.in_vain_ns, rows["in_vain_ns"])
         answered_ns = rows["answered_ns"]
         in_time = (answered_ns >= 0) & (answered_ns < FIRST_TIMEOUT_NS)
         self.confirmed_late &= bool((in_time & (opening_ns - answered_ns >= FIRST_TIMEOUT_NS)).all())
-        self.opened_ns = max(self.opened_ns, int((rows["start_ns"] + opening_ns.clip(lower=0)).max()))
-        self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
-        self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
-        self.clients.add(rows["client"])
-        self.servers.add(rows["server"])
-        self.ports.add(rows["port"])
-        tried = hashes(zip(rows["client"], rows["server"], rows["port"], strict=True))
-        self.tries.append((tried, rows["start_ns"].to_numpy(np.int64)))
-        resetters = rows["ended_by"].dropna()
-        if len(resetters):
-            self.resetters.add(resetters)
+        self.opened_ns = max(self.opened_ns, int((start_ns + opened_ns).max()))
+        self.start_ns = min(self.start_ns, int(start_ns.min()))
+        self.end_ns = max(self.end_ns, int(end_ns.max()))
+        self._name(rows)
+
+    def _name(self, rows: Columns) -> None:
+        """Add the hosts and ports of some rows of `bdpcap.report.failures.blocks`."""
+        ends = client, server, port = tuple(hashes(rows[name]) for name in ("client", "server", "port"))
+        clients = self.clients.add(rows["client"], client)
+        self.public = (
+            self.public
+            and len(clients) <= MOST_STRANGERS
+            and all(is_public(name.strip("[]")) for name in clients)
+        )
+        servers = self.servers.add(rows["server"], server)
+        if len(self.networks) < MANY:
+            self.networks |= {*map(public_block, servers[:MOST_STRANGERS])} - {""}
+        self.ports.add(rows["port"], port)
+        self.tries.append((mixed(*ends), rows["start_ns"]))
+        ended, by_client = rows["by_client"] | rows["by_server"], rows["by_client"]
+        if ended.any():
+            names = np.where(by_client, rows["client"], rows["server"])[ended]
+            self.resetters.add(names, np.where(by_client, client, server)[ended])
 
     def join(self, other: Line) -> None:
         """Add the connections of another line of the same kind, none of which was answered."""
@@ -440,8 +450,10 @@ class Line:
     @property
     def every_try(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Hashes and times of all `tries`, one after the other."""
-        tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
-        return tried, at_ns
+        if len(self.tries) > 1:
+            tried, at_ns = map(np.concatenate, zip(*self.tries, strict=True))
+            self.tries = [(tried, at_ns)]
+        return self.tries[0]
 
     @property
     def first_tries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -512,7 +524,7 @@ class Line:
         return f"port{'' if len(ports) == 1 else 's'} {_listed(ports)}"
 
 
-def _spanned(span_ns: tuple[int, int], times_ns: pd.Series[int]) -> tuple[int, int]:
+def _spanned(span_ns: tuple[int, int], times_ns: NDArray[np.int64]) -> tuple[int, int]:
     """Return the shortest and the longest of two times and others."""
     shortest_ns, longest_ns = span_ns
     return min(shortest_ns, int(times_ns.min())), max(longest_ns, int(times_ns.max()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 
 from bdpcap._core import NULL
 from bdpcap.explain import place
@@ -17,11 +16,14 @@ from bdpcap.tables.connections import confirmed_in_vain
 from bdpcap.timers import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
+
+    Columns = dict[str, NDArray[Any]]
+    """Columns of `blocks` by name, all of one length."""
 
 __all__ = [
     "DONE",
@@ -95,6 +97,9 @@ LATE: Final = "late"
 However it ended, it may have a kind for that, too.
 """
 
+OTHER: Final = -1
+"""Number of any other kind."""
+
 _DIRECTIONS: Final = (
     *NEEDED, "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
     "window_last_bytes", "routed_copies", "rtt_min_ns", "initial_rtt_ns", "reset_ttl",
@@ -103,11 +108,11 @@ _DIRECTIONS: Final = (
 """Columns about directions that are read."""
 
 
-def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
+def blocks(capture: Capture, kinds: Sequence[str]) -> Iterator[Columns]:
     """Yield the connections of some kinds; a block without one is left out. One that opened late may come twice.
 
-    The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), and the
-    server's ``port``. Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
+    The columns are ``kind``, its place in `kinds`, the hosts ``client`` and ``server``, and the server's ``port``.
+    Times are ``start_ns``, ``end_ns``, ``answered_ns`` and ``opening_ns``; counts are ``syns``,
     ``syn_acks``, ``unanswered_fins`` and ``unacknowledged_bytes``. ``stream`` is the number of its stream.
     ``fins_by_client`` is whether the client sent the FINs without an answer.
     ``answered_again`` is whether the only SYN-ACK came as late as a second one would. ``retried`` is whether it came a
@@ -127,45 +132,38 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
-        kind = _kinds(life, both, capture.info.last_ns or 0)
-        rows = np.flatnonzero(np.isin(kind, list(kinds)))
+        kind = _kinds(life, both, capture.info.last_ns or 0, kinds)
+        rows = np.flatnonzero(kind != OTHER)
         if len(rows):
             yield _table(capture, kind[rows], life, both, rows)
         rows = np.flatnonzero(_opened_late(life, both)) if LATE in kinds else rows[:0]
         if len(rows):
-            yield _table(capture, np.full(len(rows), LATE, dtype=object), life, both, rows)
+            yield _table(capture, np.full(len(rows), kinds.index(LATE)), life, both, rows)
 
 
 def _table(
     capture: Capture,
-    kind: NDArray[np.object_],
+    kind: NDArray[np.int64],
     life: dict[str, np.ndarray],
     both: dict[str, Any],
     rows: NDArray[np.int64],
-) -> pd.DataFrame:
+) -> Columns:
     """Return the columns of `blocks` for some connections of a block."""
     first = 2 * life["stream"][rows].astype(np.int64)
     ends = capture._contents.streams.endpoints((first[:, None] + np.arange(2)).ravel())
-    hosts, _, ports = zip(*(end.rpartition(":") for end in ends), strict=True)
-    client, server = np.array(hosts, dtype=object).reshape(-1, 2).T
-    ended_by = np.full(len(rows), None, dtype=object)
-    for end, of in enumerate((client, server)):
-        own = life["ended_by"][rows] == end
-        ended_by[own] = of[own]
-    texts = {
-        "kind": kind,
-        "client": client,
-        "server": server,
-        "port": np.array(ports[1::2], dtype=object),
-        "ended_by": ended_by,
-    }
+    parts = [end.rpartition(":") for end in ends.tolist()]
+    client, server = np.array([host for host, _, _ in parts], dtype=object).reshape(-1, 2).T
     at_client, at_server = next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])
     own = [f"[{name}]" if ":" in name else name for name in place.own(capture)]
     # On one machine, a capture at both ends shows no part of the path between them.
     apart = client != server
     at_client, at_server = at_client | np.isin(client, own) & apart, at_server | np.isin(server, own) & apart
     only_opened = _only_opened(life, both)[rows]
-    numbers = {
+    return {
+        "kind": kind,
+        "client": client,
+        "server": server,
+        "port": np.array([port for _, _, port in parts[1::2]], dtype=object),
         "stream": life["stream"][rows],
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
@@ -200,8 +198,6 @@ def _table(
         "routed": both["routed_copies"][::2][rows] > 0,
         "reached": (_silent(life, both)[rows] & np.stack([at_client, at_server], axis=1)).any(axis=1),
     }
-    # Texts of pandas are slow to iterate.
-    return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
 
 
 def next_to(
@@ -220,8 +216,10 @@ def next_to(
     return at_client, at_server
 
 
-def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int) -> NDArray[np.object_]:
-    """Return the kind of failure of each connection, or `DONE`; None of any other connection."""
+def _kinds(
+    life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int, kinds: Sequence[str]
+) -> NDArray[np.int64]:
+    """Return the place in `kinds` of each connection's kind of failure, or of `DONE`; `OTHER` of any other."""
     handshake, ended = life["handshake"], life["ended"]
     by_client = life["ended_by"] == 0
     complete = handshake == "complete"
@@ -259,7 +257,8 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     repeated = life["syn_acks"] >= REPEATED
     reset_late = _reset_late(life, both)
     no_answer = (handshake == "never answered") & ~waiting | reset_late
-    kind = np.full(len(handshake), None, dtype=object)
+    places = {name: place for place, name in enumerate(kinds)}
+    kind = np.full(len(handshake), OTHER)
     # A later kind outranks an earlier one.
     for name, holds in (
         (DONE, reset),
@@ -288,7 +287,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("challenged", (handshake == "challenged") & ~waiting),
         (TLS_FAILED, life["tls_alert"] != NULL),
     ):
-        kind[holds & life["seen"]] = name
+        kind[holds & life["seen"]] = places.get(name, OTHER)
     return kind
 
 

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["Talks", "hashes", "of"]
+__all__ = ["Talks", "hashes", "mixed", "of"]
 
 _NUMBERS: Final = ("start_ns", "end_ns", "opening_ns", "carried", "complete", "at_client")
 _DIRECTIONS: Final = ("packets", "start_ns", "ttl")
 """Columns about directions that are read."""
+
+_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
+"""What splitmix64 adds before it mixes."""
+_MIXING: Final = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
+"""Shifts and factors of splitmix64."""
+_LAST_SHIFT: Final = np.uint64(31)
+"""Shift with which splitmix64 ends."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Talks:
     port: NDArray[np.int64]
     """A hash of the server's port."""
     tried: NDArray[np.int64]
-    """A hash of the client's host, the server's host and its port."""
+    """Hashes of the client's host, the server's host and its port, as `mixed` makes them one."""
     over_ipv6: NDArray[np.bool_]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -177,6 +187,21 @@ def hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
     return np.fromiter(map(hash, things), np.int64)
 
 
+def mixed(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """Return one number for the numbers of each row: rows that are not equal hardly ever have the same.
+
+    Each column goes through the mixing of splitmix64 (Steele, Lea and Flood, 2014), which maps no two numbers to one.
+    Tuples of millions of rows would take their time.
+    """
+    state = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        state += column.astype(np.int64).view(np.uint64) + _STEP
+        for shift, factor in _MIXING:
+            state = (state ^ (state >> shift)) * factor
+        state ^= state >> _LAST_SHIFT
+    return state.view(np.int64)
+
+
 def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Talks:
     """Return the connections with one of some hosts, or to one of some ports."""
     # Joined with truth values they stay so, and joined with numbers they become numbers.
@@ -217,7 +242,10 @@ def _talks(
         hashes(server[0] for _, server in pairs),
         hashes(server for _, server in pairs),
         hashes(server[1] for _, server in pairs),
-        hashes((client[0], *server) for client, server in pairs),
+        mixed(
+            hashes(client[0] for client, _ in pairs),
+            *(hashes(server[side] for _, server in pairs) for side in (0, 1)),
+        ),
         np.array([_is_ipv6(client[0]) for client, _ in pairs], dtype=bool),
     )
     return Talks(*(column[own] for column in columns), *(numbers[name][own] for name in _NUMBERS))

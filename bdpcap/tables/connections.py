@@ -51,12 +51,12 @@ def with_timeouts(
     handshake = np.asarray(_core.HANDSHAKES, dtype=object)[columns["handshake"]]
     # Each timeout is twice the one before (RFC 6298 section 5.5). A sender that stayed silent for longer has given up.
     wait = columns["retry_wait_ns"].astype(np.float64)
-    unopened = np.isin(handshake, ["never answered", "challenged"])
+    unopened = _is_any(columns["handshake"], _core.HANDSHAKES, "never answered", "challenged")
     alone = unopened & (columns["retry_wait_ns"] == _core.NULL)
     next_wait = np.where(alone, _OLDEST_TIMEOUT_NS, 2 * wait)
     retried = alone | (columns["retry_wait_ns"] != _core.NULL)
     left = (capture_end_ns or 0) - end_ns
-    open_ = (ended == "open") | (ended == "half-closed")
+    open_ = _is_any(columns["ended"], _core.ENDINGS, "open", "half-closed")
     return {
         **columns,
         "handshake": handshake,
@@ -64,6 +64,12 @@ def with_timeouts(
         # An ICMP message may quote a connection that has no packet in the capture.
         "seen": columns["completeness"] > 0,
     }
+
+
+def _is_any(codes: np.ndarray, names: Sequence[str], *some: str) -> NDArray[np.bool_]:
+    """Return which codes stand for some of their names: to compare the names of millions would take its time."""
+    found: NDArray[np.bool_] = np.array([name in some for name in names])[codes]
+    return found
 
 
 def confirmed_in_vain(columns: Mapping[str, np.ndarray]) -> NDArray[np.int64]:
