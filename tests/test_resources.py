@@ -72,8 +72,20 @@ def test_a_budget_of_memory_sets_limits_that_fit_it(scan):
     assert capture.info.left_out["connections"] > 0
     # A larger budget than the usual limits need changes nothing.
     assert bdpcap.Budget().within(1 << 50) == bdpcap.Budget()
-    with pytest.raises(ValueError, match="memory_bytes must be above"):
+    with pytest.raises(ValueError, match="memory of the budget must be above"):
         bdpcap.Budget().within(1000)
+
+
+def test_a_budget_of_memory_is_typed_with_its_unit():
+    usual = bdpcap.Budget()
+    for typed, memory_bytes in (("250MB", 250 * 10**6), ("256MiB", 256 << 20), ("250000kB", 250 * 10**6)):
+        changed = usual.changed([f"memory={typed}"])
+        assert changed == usual.within(memory_bytes)
+        assert changed != usual
+    # Whichever comes first, the lower limit holds, and other limits stay.
+    few = usual.changed(["connections=5", "memory=1GB", "ranges=7"])
+    assert few == usual.changed(["ranges=7", "memory=1GB", "connections=5"])
+    assert (few.connections, few.ranges) == (5, 7)
 
 
 def test_rows_beyond_the_limit_are_counted():
@@ -111,7 +123,11 @@ def test_a_summary_keeps_flows_and_rounds_and_says_what_it_lacks():
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("depth=3", "there are " + ", ".join(asdict(bdpcap.Budget()))),
+        ("depth=3", "there are " + ", ".join([*asdict(bdpcap.Budget()), "memory"])),
+        ("memory=100MB", "memory of the budget must be above"),
+        ("memory=lots", "write a number and its unit"),
+        ("memory=", "write a number and its unit"),
+        ("memory=300mb", "has a small m: write Mbit or MB"),
         ("rows=-1", "whole number"),
         ("rows=0", "at least 1"),
     ],

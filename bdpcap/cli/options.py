@@ -148,9 +148,13 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="NAME=VALUE",
-        autocompletion=lambda: [f"{name}={value}" for name, value in asdict(budgets.Budget()).items()],
+        autocompletion=lambda: [
+            *(f"{name}={value}" for name, value in asdict(budgets.Budget()).items()),
+            f"{budgets.MEMORY}=250MB",
+        ],
         help="Change the budget of the analysis; data beyond it are left out and counted: "
-        f"{', '.join(f'{name} ({value:,})' for name, value in asdict(budgets.Budget()).items())}. Repeatable.",
+        f"{', '.join(f'{name} ({value:,})' for name, value in asdict(budgets.Budget()).items())}. "
+        f"{budgets.MEMORY}=250MB lowers connections and rows to what fits in so many bytes. Repeatable.",
     ),
 ]
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from bdpcap import _core
 from bdpcap.errors import ArgumentError
+from bdpcap.words import quantities
 
-__all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Budget"]
+__all__ = ["CONNECTION_BYTES", "MEMORY", "ROW_BYTES", "Budget"]
 
 CONNECTION_BYTES: Final = 2_000
 """Bytes that a budget counts for a connection.
@@ -20,6 +21,8 @@ ROW_BYTES: Final = 250
 """Bytes that a budget counts for a row that is kept: an event of a pipe, a request or response, or a round."""
 BASE_BYTES: Final = 150 << 20
 """Bytes that Python and its libraries take, independent of the capture."""
+MEMORY: Final = "memory"
+"""Name under which users give `Budget.within` its bytes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Budget:
         half = (memory_bytes - BASE_BYTES) // 2
         if half < CONNECTION_BYTES:
             raise ArgumentError(
-                f"memory_bytes must be above {BASE_BYTES + 2 * CONNECTION_BYTES:,}, not {memory_bytes:,}"
+                f"memory of the budget must be above {BASE_BYTES + 2 * CONNECTION_BYTES:,} bytes, "
+                f"not {memory_bytes:,}"
             )
         return replace(
             self,
@@ -72,22 +76,25 @@ class Budget:
         )
 
     def changed(self, assignments: list[str]) -> Budget:
-        """Return these limits with some changed, each as ``NAME=VALUE``.
+        """Return these limits with some changed, each as ``NAME=VALUE``; ``memory=250MB`` bounds them by `within`.
 
         Raises
         ------
         ArgumentError
-            There is no such limit, or the value is not a whole number above 0.
+            There is no such limit, or the value is not a whole number above 0, or not enough memory.
         """
-        names = [field.name for field in fields(self)]
-        values = {}
+        names = [*(field.name for field in fields(self)), MEMORY]
+        values, memory_bytes = {}, None
         for assignment in assignments:
             name, _, value = assignment.partition("=")
             if name not in names:
                 raise ArgumentError(f"the budget has no {name!r}: there are {', '.join(names)}")
+            if name == MEMORY:
+                memory_bytes = int(quantities.size(value))
+                continue
             if not value.isdecimal():
                 raise ArgumentError(
                     f"{name} of the budget takes a whole number, as {name}={getattr(self, name)}"
                 )
             values[name] = int(value)
-        return replace(self, **values)
+        return replace(self, **values).within(memory_bytes)

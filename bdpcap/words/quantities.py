@@ -101,7 +101,7 @@ def size(text: str) -> Fraction:
     bits = _WHOLE_BITS.fullmatch(unit)
     if bits:
         return _positive(number * _ANY_CASE[bits[1].lower()] / 8, text)
-    if unit.endswith("b"):
+    if unit.endswith("b") and unit[:-1] in _PREFIXES:
         raise ArgumentError(
             f"{text!r} is bytes to tc and bits to others: write {unit[:-1]}B or {unit[:-1]}bit"
         )
