@@ -15,6 +15,9 @@ LEAST_TEXT_BYTES = 600
 
 The core keeps some 200 bytes of a lone SYN, and a report a few numbers.
 """
+BUDGET_BYTES = 250_000_000
+FLOOD = 1_000_000
+"""The core alone keeps 200 MB of so many lone SYNs, and Python and its libraries take 100 MB and more."""
 PROGRAM = (
     "import resource, sys; from bdpcap.cli import main; code = main(sys.argv[1:]); "
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
@@ -65,3 +68,13 @@ def test_connections_that_failed_are_not_kept_as_text(tmp_path):
     each = (peaks[1] - peaks[0]) / (SYNS[1] - SYNS[0])
     # Both captures have several blocks of streams.
     assert each < LEAST_TEXT_BYTES
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux counts the peak in kilobytes")
+def test_a_budget_of_memory_bounds_the_peak(tmp_path):
+    large_captures.write("flood", tmp_path / "flood.pcap", FLOOD)
+    usual, bounded = (
+        peak_bytes(["report", *budget, "--text", "-"], tmp_path / "flood.pcap", tmp_path)
+        for budget in ([], ["--budget", f"memory={BUDGET_BYTES}"])
+    )
+    assert bounded < BUDGET_BYTES < usual
