@@ -340,8 +340,7 @@ def test_a_widget_draws_the_time_that_is_zoomed_to(flow):
 def test_without_the_extra_the_message_names_it(flow, monkeypatch, capsys):
     for name in [name for name in sys.modules if name.startswith("bdpcap.view.")]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("dash", "ipywidgets"):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "tsdownsample", None)
     assert main(["view", str(LOSS)]) == 2
     assert "bdpcap[view]" in capsys.readouterr().err
     with pytest.raises(ModuleNotFoundError, match=r"bdpcap\[view\]"):

@@ -1,4 +1,9 @@
-"""Thin a line without changing its picture: keep the first, last, lowest and highest point of every time column."""
+"""
+Thin a line without changing its picture: keep the first, last, lowest and highest point of every time column.
+
+Figures and reports are drawn without any extra, so NumPy chooses here, and tsdownsample only in `bdpcap view`. That
+library also takes neither times that run backwards nor several lines through the same points.
+"""
 
 from __future__ import annotations
 
@@ -63,20 +68,15 @@ def extremes(column: NDArray[np.intp], lines: Sequence[NDArray[np.float64]]) -> 
     order = None if (column[1:] >= column[:-1]).all() else np.argsort(column, kind="stable")
     if order is not None:
         column, lines = column[order], [line[order] for line in lines]
-    chosen = of_columns(np.flatnonzero(np.diff(column, prepend=-1)), lines)
-    return chosen if order is None else np.sort(order[chosen])
-
-
-def of_columns(first: NDArray[np.intp], lines: Sequence[NDArray[np.float64]]) -> NDArray[np.intp]:
-    """Choose as `extremes` does from points in the order of their columns; `first` are the columns' first points."""
-    count = len(lines[0])
-    sizes = np.diff(first, append=count)
+    first = np.flatnonzero(np.diff(column, prepend=-1))
+    sizes = np.diff(first, append=len(column))
     found = [first, first + sizes - 1]
     for y in lines:
         for extreme in (np.minimum, np.maximum):
             reached = np.flatnonzero(y == np.repeat(extreme.reduceat(y, first), sizes))
             found.append(reached[reached.searchsorted(first)])
-    return np.unique(np.concatenate(found))
+    chosen = np.unique(np.concatenate(found))
+    return chosen if order is None else np.sort(order[chosen])
 
 
 class Thinned:

@@ -1,22 +1,22 @@
-"""Which events make the same picture as all events: those that one of the lines keeps."""
+"""Which events make the same picture as all events: those that tsdownsample keeps for one of the lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from bdpcap.plots.decimate import of_columns
+from tsdownsample import M4Downsampler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bdpcap.view.columns import Columns, Line
+    from bdpcap.view.columns import Columns
 
 __all__ = ["COLUMNS", "thinned"]
 
 COLUMNS: Final = 200
 """Time columns of the figures: lines have 800 points, so that a browser redraws them within a tenth of a second."""
+_M4: Final = M4Downsampler()  # type: ignore[no-untyped-call]
 _EACH: Final = 4
 """Events that a line keeps in a time column: the first, the last, the lowest and the highest."""
 
@@ -42,37 +42,30 @@ def thinned(events: Columns, start_ns: int, end_ns: int, columns: int = COLUMNS)
     shown = events.between(start_ns, end_ns)
     # Places of the lines' type: NumPy would turn all of a line into another type before it searches.
     ends = np.array((shown.start, shown.stop), np.uint32)
-    parts = [_beyond(line.places, ends) for line in events.lines]
-    if shown.stop - shown.start <= _EACH * columns:
-        parts.append(np.arange(*ends, dtype=np.uint32))
-    else:
-        after_ns = np.arange(1, columns) * ((end_ns - start_ns) / columns)
-        edges = events.time_ns.searchsorted(start_ns + after_ns.astype(np.int64)).astype(np.uint32)
-        parts += [_kept(events, line, ends, edges) for line in events.lines]
+    parts = [np.arange(*ends, dtype=np.uint32)] if shown.stop - shown.start <= _EACH * columns else []
+    for line in events.lines:
+        first, beyond = line.places.searchsorted(ends)
+        parts += [line.places[:first][-1:], line.places[beyond:][:1]]
+        own = line.places[first:beyond]
+        enough = len(own) <= _EACH * columns
+        parts.append(own if enough else _extremes(events, line.columns, own, (start_ns, end_ns), columns))
     return np.unique(np.concatenate(parts)).astype(np.intp)
 
 
-def _beyond(places: NDArray[np.uint32], ends: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the line's last event before the time shown, and its first after."""
-    first, beyond = places.searchsorted(ends)
-    return np.concatenate((places[:first][-1:], places[beyond:][:1]))
-
-
-def _kept(
-    events: Columns, line: Line, ends: NDArray[np.uint32], edges: NDArray[np.uint32]
+def _extremes(
+    events: Columns, names: tuple[str, ...], own: NDArray[np.uint32], span_ns: tuple[int, int], columns: int
 ) -> NDArray[np.uint32]:
-    """Return the line's extremes of each column; `edges` are the first events of all columns but the first."""
-    first, beyond = line.places.searchsorted(ends)
-    own = line.places[first:beyond]
-    if len(own) <= _EACH * (len(edges) + 1):
-        return own
+    """Return of a line's `own` events the first, last, lowest and highest of each time column."""
+    where: slice | NDArray[np.uint32] = own
     if len(own) == own[-1] - own[0] + 1:  # a slice is not copied
-        where: slice | NDArray[np.uint32] = slice(int(own[0]), int(own[-1]) + 1)
-    else:
-        where = own
-    value = events.by_name[line.columns[0]][where]
-    for name in line.columns[1:]:
+        where = slice(int(own[0]), int(own[-1]) + 1)
+    value = events.by_name[names[0]][where]
+    for name in names[1:]:
         value = value + events.by_name[name][where]
-    # A search for each edge, rather than one for each event.
-    first = np.unique(np.append(0, own.searchsorted(edges)))
-    return own[of_columns(first[first < len(own)], [value])]
+    # tsdownsample divides the time from the first event to the last, which are kept anyway: these two stand for the ends.
+    # Times begin with 0, since it reckons with floats; of equal times at the end it keeps one, so that end is later.
+    time_ns = events.time_ns[where] - span_ns[0]
+    time_ns[0], time_ns[-1] = 0, span_ns[1] - span_ns[0] + columns
+    kept = _M4.downsample(time_ns, value, n_out=_EACH * columns).astype(np.intp)
+    chosen: NDArray[np.uint32] = own[np.append(kept, -1)]
+    return chosen
