@@ -833,17 +833,35 @@ TIMEOUTS = f"""{HANDSHAKE}
     +.020 < .  1:1(0) ack 2001 win 65535
 """
 
+OVERTAKEN = f"""{HANDSHAKE}
+    +0     > .  1:1001(1000)    ack 1 win 502 id 501
+    +.0001 > .  2001:3001(1000) ack 1 win 502 id 503
+    +.0001 > .  1001:2001(1000) ack 1 win 502 id 502
+    +.020  < .  1:1(0) ack 3001 win 65535
+"""
 
-@pytest.mark.parametrize("path", [LOSS, ZERO, None], ids=["fast retransmits", "probes", "timeouts"])
+
+@pytest.mark.parametrize(
+    ("captured", "names"),
+    [
+        (LOSS, {"fast retransmit"}),
+        (ZERO, {"tail loss probe"}),
+        (TIMEOUTS, {"timeout", "after timeout"}),
+        (OVERTAKEN, {"reordered"}),
+    ],
+    ids=["fast retransmits", "probes", "timeouts", "reordering"],
+)
 @pytest.mark.parametrize("kind", ["window", "throughput"])
-def test_losses_stand_above_by_kind(kind, path, flow_of):
+def test_losses_stand_above_by_kind(kind, captured, names, flow_of):
     """Each kind has a row, with its number in the legend."""
-    flow = flow_of(path) if path else observe(scenario(TIMEOUTS)).capture.flow(0)
+    made = isinstance(captured, str)
+    flow = observe(scenario(captured)).capture.flow(0) if made else flow_of(captured)
     lane = {trace.name: trace for trace in flow.plot(kind).data if trace.mode == "markers"}
-    again = flow.events[flow.events["kind"] == "retransmission"]
-    told = {marks.BY_NAME[cause].label: own for cause, own in again.groupby("cause")}
-    assert {name.partition(" (")[0] for name in lane} == set(told) != set()
-    assert path or set(again["cause"]) == {"timeout", "after timeout"}
+    again = flow.events[flow.events["kind"].isin(("retransmission", "reordered"))]
+    by_name = dict(iter(again.groupby(again["cause"].fillna(again["kind"]))))
+    assert set(by_name) == names
+    told = {marks.BY_NAME[name].label: own for name, own in by_name.items()}
+    assert {name.partition(" (")[0] for name in lane} == set(told)
     for label, own in told.items():
         points = lane[f"{label} ({len(own)})"]
         assert set(points.customdata) <= set(own["frame"])
