@@ -192,6 +192,20 @@ def test_both_ends_by_url(web, bucket, capsys):
     assert found.split() == local.split()  # lines are broken where names have room
 
 
+def test_the_view_of_a_url_draws_what_that_of_the_file_does(bucket, monkeypatch):
+    path = ROOT / "sample_captures" / SAMPLE
+    bucket.put_file(str(path), f"captures/{SAMPLE}")
+    drawn = []
+    monkeypatch.setattr(
+        "bdpcap.view.server.serve", lambda viewer, **_: drawn.append(viewer.draw(viewer.first))
+    )
+    for capture in (path, f"s3://captures/{SAMPLE}"):
+        assert main(["view", str(capture)]) == 0
+    # Only the title has the name.
+    local, found = ((drawing.figure().update_layout(title=None).to_json(), said) for drawing, said in drawn)
+    assert found == local
+
+
 def test_a_verdict_takes_one_stream_and_a_report_two(web, capsys, tmp_path):
     url = f"{web.url}/{SAMPLE}"
     for command, passes in (
