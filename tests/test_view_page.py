@@ -208,6 +208,11 @@ def test_a_click_on_a_packet_gives_its_frame(page):
     frame = int(re.search(r"frame\.number == (\d+)", said)[1])
     assert "of cwnd_loss_2pct.sender.pcap.zst" in said
     assert frame in bdpcap.analyze(LOSS).flow(0).events["frame"].tolist()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#packet .copy").first.click()
+    page.wait_for_function(
+        "async (text) => await navigator.clipboard.readText() === text", arg=f"frame.number == {frame}"
+    )
 
 
 def test_another_flow_is_drawn_whole(page):

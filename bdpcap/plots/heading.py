@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.plots.decimate import Axis
 
-__all__ = ["NARROW", "heading", "room"]
+__all__ = ["NARROW", "heading", "room", "time_text"]
 
 NARROW: Final = 500
 """Pixels of a line in the narrowest figure, that of a page's first screen."""
@@ -62,7 +62,7 @@ def _lines(flow: Flow, axis: Axis) -> list[str]:
     parts = (
         f"{name}{more}, stream {flow.stream}",
         f"{flow.sender} → {flow.receiver}",
-        _time(axis.start, axis.end),
+        time_text(axis.start, axis.end),
     )
     lines = [""]
     # Plotly reads text as HTML.
@@ -72,7 +72,7 @@ def _lines(flow: Flow, axis: Axis) -> list[str]:
     return [html.escape(units.printable(line), quote=False) for line in lines if line]
 
 
-def _time(start: float, end: float) -> str:
+def time_text(start: float, end: float) -> str:
     """Return a time in seconds, with three digits of its length."""
     places = max(0, 2 - math.floor(math.log10(end - start)))
     low, high = (f"{at:.{places}f}".rstrip("0").rstrip(".") if places else f"{at:.0f}" for at in (start, end))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dash import ClientsideFunction, Dash, Input, Output, ctx, dcc, html, no_update
 
 from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.heading import time_text
 from bdpcap.report import verdict
 from bdpcap.view.figure import CONFIG, FREE_AXIS, HEIGHT, Span
 from bdpcap.view.packet import clicked, packet
@@ -24,6 +25,11 @@ _HELP: Final = (
     "Drag over a time to zoom, double-click for the whole flow. Keys: ← and → pan, + and - zoom, 0 or Home show all. "
     "Point at a limit for its rule and evidence; click on a packet for its frame."
 )
+_NO_SCRIPTS: Final = (
+    "<noscript><main>The figures need JavaScript. A report does not: <code>bdpcap report CAPTURE -o report.html</code>"
+    "</main><style>#react-entry-point { display: none }</style></noscript>"
+)
+"""Text in place of the page where scripts are off."""
 
 
 def span_of(change: Mapping[str, Any] | None) -> Span | None:
@@ -64,7 +70,9 @@ def application(viewer: Viewer, prefix: str) -> Dash:
         enable_mcp=False,
         use_pages=False,
     )
-    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">').replace(
+        "<body>", f"<body>{_NO_SCRIPTS}"
+    )
     files = ", ".join(PurePath(name).name for name in viewer.capture.info.files)
     options = [{"label": units.printable(label), "value": place} for place, label in enumerate(viewer.labels)]
     app.layout = html.Main(
@@ -73,6 +81,7 @@ def application(viewer: Viewer, prefix: str) -> Dash:
             dcc.Dropdown(options, viewer.first, id="flow", clearable=False, maxHeight=420),
             html.P(id="verdict"),
             html.P(id="shown", role="status"),
+            html.Ul(id="names"),
             dcc.Loading(
                 dcc.Graph(id="figure", config=cast("Any", CONFIG), style={"height": HEIGHT}),
                 delay_show=800,
@@ -94,15 +103,16 @@ def application(viewer: Viewer, prefix: str) -> Dash:
     @app.callback(
         Output("figure", "figure"),
         Output("shown", "children"),
+        Output("names", "children"),
         Output("verdict", "children"),
         Input("flow", "value"),
         Input("asked", "data"),
     )
-    def draw(place: int, change: dict[str, Any] | None) -> tuple[Any, Any, Any]:
+    def draw(place: int, change: dict[str, Any] | None) -> tuple[Any, ...]:
         moved = ctx.triggered_id == "asked"
         drawing, status = viewer.draw(place, span_of(change) if moved else None)
         said = no_update if moved else units.printable(verdict.sentence(viewer.flow(place)))
-        return _light(drawing).document(), status, said
+        return _light(drawing).document(), status, _names(drawing), said
 
     @app.callback(
         Output("packet", "children"),
@@ -139,6 +149,20 @@ def _light(drawing: Drawing) -> Drawing:
             }
         traces.append(light)
     return Drawing(traces, drawing.layout)
+
+
+def _names(drawing: Drawing) -> list[Any]:
+    """Return the time and the names of lines, which a narrow page shows instead of the heading and two legends."""
+    rows = [html.Li(time_text(*drawing.layout["xaxis"]["range"]))]
+    for number in (2, 3):
+        names = []
+        for trace in drawing.traces:
+            if trace["legend"] == f"legend{number}" and trace.get("showlegend") is not False:
+                line = trace.get("line") or trace["marker"]
+                kind = line.get("dash", trace["mode"])
+                names.append(html.Span(trace["name"], className=kind, style={"borderColor": line["color"]}))
+        rows.append(html.Li([drawing.layout[f"yaxis{number}"]["title"]["text"], ": ", *names]))
+    return rows
 
 
 def _copied(text: str) -> list[Any]:
