@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bdpcap import plots
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import room
+from bdpcap.plots.svg import svg
 from bdpcap.report.scripts import asset, data, policy_hash
 from bdpcap.tables import files
 from bdpcap.words import units
@@ -51,11 +52,13 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
 <style>{style}</style>
+<noscript><style>#plot {{ display: none; }}</style></noscript>
 </head>
 <body>
 <main>
 <h1>{title}</h1>
 <div id="plot"{size}></div>
+<noscript>{still}</noscript>
 </main>
 <script type="application/json" id="figure">{figure}</script>
 {scripts}
@@ -93,7 +96,8 @@ def write(
         ends = f"{flow.sender} → {flow.receiver}"
         filling = {name: value for name, value in drawing.layout.items() if name != "height"}
         document = Drawing(drawing.traces, filling).document()
-        _write_page(document, f"{kind}, stream {flow.stream}: {ends}", path)
+        title = f"{kind}, stream {flow.stream}: {ends}"
+        _write_page(document, title, path, svg(drawing, title))
     else:
         with files.replacing(path) as part:
             write_images({part: drawing.figure()})
@@ -102,7 +106,10 @@ def write(
 def write_comparison(table: pd.DataFrame, path: Path) -> None:
     """Draw the table of `bdpcap.comparing` into an HTML page: throughput by window."""
     document = json.loads(plots.comparison_figure(table).to_json())
-    _write_page(document, f"Throughput by window of {units.number(len(table), 'capture')}", path)
+    title = f"Throughput by window of {units.number(len(table), 'capture')}"
+    _write_page(
+        document, title, path, f"{title}: the figure needs JavaScript. The command also printed its numbers."
+    )
 
 
 def write_images(figures: Mapping[Path, go.Figure]) -> None:
@@ -155,10 +162,10 @@ def _fitted(figure: go.Figure) -> go.Figure:
     return figure.update_layout(margin_t=room(drawing.layout, drawing.traces, legend_width))
 
 
-def _write_page(document: dict[str, Any], title: str, path: Path) -> None:
+def _write_page(document: dict[str, Any], title: str, path: Path, still: str) -> None:
     """Write plotly's data and layout as an HTML page; its policy lets only its own two scripts run.
 
-    A figure without a height fills the page.
+    A figure without a height fills the page. `still` is HTML that stands there without scripts.
     """
     height = document["layout"].get("height")
     scripts = [asset("plotly-basic.min.js"), asset("figures.js") + _DRAW]
@@ -167,6 +174,7 @@ def _write_page(document: dict[str, Any], title: str, path: Path) -> None:
         title=html.escape(units.printable(title)),
         style=asset("figure.css"),
         size="" if height is None else f' style="height: {height}px"',
+        still=still,
         figure=data({**document, "config": plots.CONFIG}),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
