@@ -169,17 +169,83 @@ def test_everything_that_scrolls_or_is_clicked_has_focus_by_tab(open_page, writt
     assert lost == []
 
 
-def test_the_served_page_has_no_serious_fault(browser):
+SAID = {
+    "pair": "every byte that passed one tap passed the other",
+    "compare": "Throughput by window of 2 captures: the figure needs JavaScript",
+    "plot": "time since capture start",
+    "udp": "Only UDP: 20 datagrams in 3 flows",
+    "failed": "The connection was never answered",
+}
+"""Text on a page that has no section with a verdict on a flow, by the name of its file."""
+
+
+def test_without_scripts_a_page_says_and_shows_what_it_has(open_page, written):
+    page = open_page(written, java_script_enabled=False)
+    assert SAID.get(written.stem, "Verdict") in page.locator("body").inner_text()
+    pictures = page.locator("svg").locator("visible=true").count()
+    assert (pictures > 0) == (written.stem not in ("compare", "udp", "failed"))
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Address of the served figures."""
     command = [sys.executable, "-m", "bdpcap", "view", SENDER, "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        address = re.search(r"http://\S+", server.stderr.readline())[0]
-        page = browser.new_page()
+        yield re.search(r"http://\S+", server.stderr.readline())[0]
+        server.send_signal(signal.SIGINT)
+        server.wait(10)
+
+
+@pytest.fixture
+def served(browser, address):
+    """Return a function that opens the served figures; it takes Playwright's options of a page."""
+    pages = []
+
+    def open_(**how):
+        page = browser.new_page(**how)
+        pages.append(page)
         page.goto(address)
         page.wait_for_function(
             "() => document.querySelector('#figure .js-plotly-plot')?.calcdata?.length > 5"
         )
-        found = faults(page)
+        return page
+
+    yield open_
+    for page in pages:
         page.context.close()
-        server.send_signal(signal.SIGINT)
-        server.wait(10)
-    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_served_page_has_no_serious_fault(served, width, scheme):
+    page = served(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_phone_the_served_page_names_its_lines_and_its_time(served):
+    page = served(viewport={"width": 1280, "height": 844})
+    names = page.locator("#names")
+    assert not names.is_visible()
+    legends = page.locator("#figure").locator(".legend2text, .legend3text")
+    legends.first.wait_for()
+    shown = legends.all_text_contents()
+    assert {"in flight", "receive window", "smoothed RTT"} < set(shown)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert sorted(names.locator("span").all_inner_texts()) == sorted(shown)
+    assert names.locator("li").first.inner_text() == "0 s to 6.34 s"
+
+
+def test_the_served_page_is_printed_as_wide_as_paper_and_dark_on_light(served):
+    page = served(viewport={"width": 718, "height": 1000}, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_without_scripts_the_served_page_names_the_command_that_needs_none(browser, address):
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(address)
+    assert "bdpcap report CAPTURE -o report.html" in page.locator("body").inner_text()
+    assert not page.get_by_text("Loading...").is_visible()
+    page.context.close()
