@@ -7,6 +7,7 @@ from typing import Final
 import jinja2
 
 from bdpcap.diagnosis import STATE_COLOURS, STATE_NAMES
+from bdpcap.explain import gate
 from bdpcap.report.scripts import asset
 from bdpcap.words import units
 
@@ -28,7 +29,7 @@ def environment() -> jinja2.Environment:
     made.filters.update(
         size=units.data_size,
         bytes=units.exact_bytes,
-        rate=units.rate,
+        rate=lambda bps: units.rate(gate.reached_bps(bps)),
         duration=units.duration,
         share=units.share,
         confidence=units.confidence,
