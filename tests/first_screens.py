@@ -1,6 +1,7 @@
 """Dialogues and texts that tests of first screens share."""
 
 import io
+from html.parser import HTMLParser
 
 from dialogues import analysed
 from packets import Address, pcap
@@ -15,6 +16,30 @@ def analyzed(dialogue, rtt="+.020"):
 
 def joined(text):
     return " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+class _Outside(HTMLParser):
+    def __init__(self, elements):
+        super().__init__()
+        self.elements, self.depth, self.words = elements, 0, []
+
+    def handle_starttag(self, tag, _):
+        self.depth += tag in self.elements
+
+    def handle_endtag(self, tag):
+        self.depth -= tag in self.elements
+
+    def handle_data(self, data):
+        if not self.depth:
+            self.words.append(data)
+
+
+def outside(elements, page):
+    """Return the words of a page, or of a part of one, that lie within none of these elements."""
+    parser = _Outside(elements)
+    parser.feed(page)
+    parser.close()
+    return joined(" ".join(parser.words))
 
 
 def writes_at_leisure(wait_s, lost):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from first_screens import analyzed, connections, joined, writes_at_leisure
+from first_screens import analyzed, connections, joined, outside, writes_at_leisure
 from oracles import SAMPLES, SHARED, TESTS
 from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
@@ -63,6 +63,19 @@ def test_the_remedy_says_what_to_expect(sample):
     assert float(found[1]) == pytest.approx(25 * 1448 / 1514, rel=0.05)
     assert flow.remedy.where == "the receiver, 192.168.1.34"
     assert f"WHAT TO DO  expected: {flow.remedy.expected}" in report.text(sample)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_nothing_that_the_decision_needs_is_folded(path):
+    capture = bdpcap.analyze(path)
+    shown = outside(("script", "style", "svg", "details"), page.html(capture))
+    entries = screen.entries(ranking.groups(capture)).detailed
+    assert entries
+    for flow in (group.flow for group in entries):
+        setting = () if flow.why is None else flow.why.sentences
+        advice = (str(flow.remedy), flow.remedy.expected, *flow.remedy.commands)
+        for needed in (screen.head(flow), *screen.sentences(flow), *setting, *advice):
+            assert joined(needed) in shown
 
 
 def test_a_flow_that_no_window_limits_has_no_why():
