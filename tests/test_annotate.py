@@ -251,6 +251,17 @@ def test_what_has_no_comment_for_its_number_is_said(tmp_path, monkeypatch):
     assert len(said) < 5
 
 
+def test_the_arithmetic_of_the_window_is_in_the_written_comments(tmp_path):
+    sample = next(path for path in SAMPLES if path.name.startswith("linux61_advwinscale2_w50000"))
+    out = tmp_path / "out.pcapng"
+    assert main(["annotate", str(sample), "-o", str(out)]) == 0
+    (about,) = bdpcap.analyze(out).info.comments
+    # iperf -s -w 50000 under tcp_adv_win_scale=2: Linux doubles it, offers 3/4, and keeps back one MSS of 1,448 bytes.
+    assert "2 x 50,000 x 3/4 - 1,448 = 73,552" in " ".join(about.split())
+    # A comment on a packet has it, too.
+    assert b"The window stops at 73,552 bytes: 2 x 50,000 x 3/4 - 1,448 = 73,552" in out.read_bytes()
+
+
 # what cannot be done
 
 
