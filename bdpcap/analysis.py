@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bdpcap import _core
 from bdpcap.capture import Capture
 from bdpcap.contents import Contents
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 from bdpcap.read import core_pass
+from bdpcap.read.anonymize import Pseudonyms
 from bdpcap.read.budget import Budget
 from bdpcap.read.jobs import threads
 from bdpcap.read.progress import shown
 from bdpcap.read.scale import infer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
 
     from bdpcap.comparing.settings import Settings
     from bdpcap.host import Account
-    from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.read.core_pass import OneSource, Read, Source
     from bdpcap.read.facts import Progress
     from bdpcap.tables.events import Events
@@ -75,12 +76,11 @@ def analyze(
     CaptureError
         A source cannot be read at all. A capture that breaks in the middle is analysed up to there; see
         `Capture.damages`.
-    TypeError
-        A source has another type, or is a file object open for text.
     FilterError
         The filter has an error, or does not fit a link type in the capture.
     ArgumentError
-        There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
+        There is no source, or it is open for text. An argument is of another type, `jobs` or a limit is below 1, or
+        `memory_bytes` is less than Python itself takes.
 
     Examples
     --------
@@ -88,6 +88,9 @@ def analyze(
     >>> print(capture[0].verdict)
     The receiving program read too slowly for 97 % of 6.1 s: the window fell from 211,056 bytes to 29,664 bytes.
     """
+    _checked(filter, budget, pseudonyms)
+    fits = host is None or hasattr(host, "counters")
+    wanted("host", host, "the counters that bdpcap.host.read returns", fits=fits)
     sources, broken = core_pass.sources(source)
     budget = (budget or Budget()).within(memory_bytes)
     lasting = core_pass.is_lasting(sources)
@@ -128,6 +131,16 @@ def analyze(
         counters=account.counters if account else None,
     )
     return Capture(contents, account)
+
+
+def _checked(expression: str | None, budget: Budget | None, pseudonyms: Pseudonyms | None) -> None:
+    """Refuse options of another type."""
+    for name, given, kind, such in (
+        ("filter", expression, str, "an expression of tcpdump, such as 'tcp port 80'"),
+        ("budget", budget, Budget, "limits, such as bdpcap.Budget(connections=1000)"),
+        ("pseudonyms", pseudonyms, Pseudonyms, "bdpcap.Pseudonyms()"),
+    ):
+        wanted(name, given, such, fits=given is None or isinstance(given, kind))
 
 
 def _read(
@@ -199,6 +212,7 @@ def event_pieces(
     """
     from bdpcap.tables.events import NAMES, Events  # noqa: PLC0415 - needed for events only
 
+    _checked(filter, budget, pseudonyms)
     sources, broken = core_pass.sources(source)
     core = core_pass.opened(
         sources,
@@ -243,7 +257,7 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
     Raises
     ------
     ArgumentError
-        There is no capture, or the settings are not as many as the captures.
+        There is no capture, or the settings are not as many as the captures, or are none.
 
     Examples
     --------
@@ -259,6 +273,9 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
 
     if not captures:
         raise ArgumentError("no capture given: name those to compare")
+    listed = isinstance(settings, Sequence) and all(isinstance(one, Settings) for one in settings)
+    fits = settings is None or listed
+    wanted("settings", settings, "a list of bdpcap.comparing.settings.Settings", fits=fits)
     if settings is not None and len(settings) != len(captures):
         raise ArgumentError(
             f"{len(settings)} settings for {len(captures)} captures: give each capture its own"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from textwrap import shorten
 from typing import Final
 
 from bdpcap._core import CaptureError, FilterError
 
-__all__ = ["ArgumentError", "CaptureError", "FilterError", "NotFoundError"]
+__all__ = ["ArgumentError", "CaptureError", "FilterError", "NotFoundError", "is_count", "of_flow", "wanted"]
+
+_SHOWN: Final = 60
+"""Most characters of a wrong argument that an error shows; a choice."""
 
 _CAPTURE: Final = """
 
@@ -57,3 +62,19 @@ class NotFoundError(KeyError, IndexError):
     def __str__(self) -> str:
         """Return the text as it is, where a KeyError puts it in quotes."""
         return str(self.args[0])
+
+
+def wanted(name: str, given: object, such: str, *, fits: bool) -> None:
+    """Refuse an argument unless it fits; `such` is one that would do."""
+    if not fits:
+        raise ArgumentError(f"{name} is {shorten(repr(given), _SHOWN, placeholder=' ...')}: give {such}")
+
+
+def is_count(given: object) -> bool:
+    """Return whether an argument is a whole number above zero."""
+    return isinstance(given, Integral) and int(given) > 0
+
+
+def of_flow(given: object) -> None:
+    """Refuse what is no `Flow`; modules below cannot import the class."""
+    wanted("flow", given, "a flow of a capture, such as capture[0]", fits=hasattr(given, "sender"))

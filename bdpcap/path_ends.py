@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bdpcap.analysis import analyze
 from bdpcap.capture import Capture
+from bdpcap.errors import wanted
 from bdpcap.pairing import Ends
 from bdpcap.tables import files
 
@@ -61,6 +62,13 @@ class Pair(Ends):
     >>> both.report("both.html").name
     'both.html'
     """
+
+    def __init__(self, sender: Capture, receiver: Capture) -> None:
+        for name, given in {"sender": sender, "receiver": receiver}.items():
+            wanted(
+                name, given, "an analysed capture; bdpcap.pair takes paths", fits=isinstance(given, Capture)
+            )
+        super().__init__(sender, receiver)
 
     def html(self) -> str:
         """Return the report on both ends: one self-contained HTML page."""

@@ -293,11 +293,8 @@ def test_events_of_a_stream_are_read_as_far_as_it_has_packets(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("source", [io.StringIO("text"), 5])
-def test_what_is_no_source_is_a_type_error(source):
-    with pytest.raises(
-        TypeError,
-        match="mode 'rb'" if isinstance(source, io.StringIO) else "a path, bytes or a binary file object",
-    ):
+def test_what_is_no_source_is_refused_with_what_is(source):
+    with pytest.raises(bdpcap.ArgumentError, match="give a path, bytes, or a file that is open for bytes"):
         bdpcap.analyze(source)
 
 

@@ -129,7 +129,7 @@ def test_a_summary_keeps_flows_and_rounds_and_says_what_it_lacks():
         ("memory=", "write a number and its unit"),
         ("memory=300mb", "has a small m: write Mbit or MB"),
         ("rows=-1", "whole number"),
-        ("rows=0", "at least 1"),
+        ("rows=0", "one at least"),
     ],
 )
 def test_a_limit_that_cannot_be_is_a_usage_error(typed, said, tmp_path, capsys):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, get_args, overload
 
 import numpy as np
 
 from bdpcap.capture.flow import Flow
-from bdpcap.errors import ArgumentError, NotFoundError
+from bdpcap.errors import ArgumentError, NotFoundError, is_count, wanted
 from bdpcap.read.in_process import InProcess
 from bdpcap.words import units
 from bdpcap.words.endpoints import host as host_of
@@ -221,7 +223,7 @@ class Capture(InProcess):
             "flows": (tables.FLOWS, verdicts.flow_cells),
             "rtts": (tables.RTTS, verdicts.rtt_cells),
         }
-        if name not in of:
+        if name not in [*of]:  # a name that is a list has no hash
             raise ArgumentError(f"no pieces of {name!r}: there are {', '.join(of)}")
         columns, cells = of[name]
         return (frames.of_cells(columns, piece) for piece in cells())
@@ -253,8 +255,8 @@ class Capture(InProcess):
     def __getitem__(self, place: slice) -> list[Flow]: ...
     def __getitem__(self, place: int | slice) -> Flow | list[Flow]:
         """Return the flow of a row of `flows`; for a slice, the flows of several rows."""
-        if not isinstance(place, (slice, int, np.integer)):
-            raise TypeError(f"flows are counted by numbers: Capture.flow({place!r}) finds one by its sender")
+        such = f"a number; Capture.flow({place!r}) finds a flow by its sender"
+        wanted("place", place, such, fits=isinstance(place, (slice, Integral)))
         if isinstance(place, slice):
             return [Flow(self, row) for _, row in self.flows.iloc[place].iterrows()]
         if not -len(self) <= place < len(self):
@@ -277,6 +279,8 @@ class Capture(InProcess):
         ------
         NotFoundError
             There is no such flow: the stream carried no payload, or no such endpoint sent any.
+        ArgumentError
+            A flow is named by neither a stream nor an endpoint.
 
         Examples
         --------
@@ -285,8 +289,8 @@ class Capture(InProcess):
         >>> capture.flow("192.168.1.3")
         <Flow 0: 192.168.1.3:54348 -> 192.168.1.34:5001, rwnd>
         """
-        if not isinstance(which, (str, int, np.integer)):
-            raise TypeError(f"a flow is named by its stream or its sender, not by {which!r}")
+        wanted("which", which, "the number of a stream, or a sender", fits=isinstance(which, (str, Integral)))
+        wanted("other", other, "an address", fits=other is None or isinstance(other, str))
         flows, first = self.flows, 0
         if isinstance(which, str):
             chosen = _is_end(flows["sender"], which)
@@ -318,7 +322,7 @@ class Capture(InProcess):
         Raises
         ------
         ArgumentError
-            `flows` is below 1.
+            `flows` is no whole number, or below 1.
 
         Examples
         --------
@@ -329,8 +333,7 @@ class Capture(InProcess):
 
         if flows is None:
             return ranking.first(self)
-        if flows < 1:
-            raise ArgumentError(f"flows is {flows}: ask for one at least")
+        wanted("flows", flows, "a number, one at least", fits=is_count(flows))
         return ranking.top(self, flows)
 
     def plot(self, kind: Kind = "window") -> go.Figure:
@@ -416,7 +419,7 @@ class Capture(InProcess):
         CaptureError
             The capture came from a pipe.
         ArgumentError
-            The capture has pseudonyms, but its packets have the true addresses.
+            The file takes no bytes, or the capture has pseudonyms, but its packets have the true addresses.
 
         Examples
         --------
@@ -425,6 +428,7 @@ class Capture(InProcess):
         """
         from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
 
+        _takes_bytes(file)
         self._contents.files.needed()
         if self._contents.pseudonyms:
             raise ArgumentError(
@@ -460,6 +464,8 @@ class Capture(InProcess):
         ------
         NotFoundError
             There is no such stream.
+        ArgumentError
+            The stream is no number, or the file takes no bytes.
         CaptureError
             The capture came from a pipe or from bytes, or the stream has two link types.
 
@@ -470,6 +476,8 @@ class Capture(InProcess):
         >>> packets
         8912
         """
+        wanted("stream", stream, "the number of a stream", fits=isinstance(stream, Integral))
+        _takes_bytes(file)
         if not 0 <= stream < self.info.streams:
             raise NotFoundError(f"no stream {stream}: {self._streams}")
         return self._contents.excerpt(stream, file, headers_only=headers_only)
@@ -483,6 +491,12 @@ class Capture(InProcess):
         106315
         """
         return self._contents.files.fingerprints()
+
+
+def _takes_bytes(file: BinaryIO) -> None:
+    """Refuse a path, and a file that is open for text."""
+    fits = hasattr(file, "write") and not isinstance(file, io.TextIOBase)
+    wanted("file", file, "one that is open for bytes, as by open('packets.pcapng', 'wb')", fits=fits)
 
 
 def _is_end(ends: pd.Series[Any], named: str) -> NDArray[np.bool_]:

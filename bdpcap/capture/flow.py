@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, is_count, wanted
 from bdpcap.limits import HIDDEN
 from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES, TLS_GOODBYES
 from bdpcap.read import vantage
@@ -120,11 +121,21 @@ class Flow(InProcess):
         start, end
             Seconds since the capture's first frame.
 
+        Raises
+        ------
+        ArgumentError
+            A time is no number, or the end comes before the start.
+
         Examples
         --------
         >>> len(flow.events_between(1.0, 1.5))
         850
         """
+        for name, given in {"start": start, "end": end}.items():
+            such = "seconds since the capture's first frame, such as 1.5"
+            wanted(name, given, such, fits=isinstance(given, Real))
+        if not start <= end:
+            raise ArgumentError(f"no time from {start:g} s to {end:g} s: the end comes after the start")
         return self.capture._contents.events.between(self.stream, self.sender, start, end)
 
     @cached_property
@@ -305,7 +316,7 @@ class Flow(InProcess):
         Raises
         ------
         ArgumentError
-            A text is no rate, no duration or no version, or a size or number is not above zero.
+            A text is no rate, no duration or no version, or a size or number is not above zero or of another type.
 
         Examples
         --------
@@ -313,8 +324,14 @@ class Flow(InProcess):
         'To fill 1.00 Gbit/s over 40 ms takes a window of 5,000,000 bytes (the BDP).'
         """
         for name, given in {"rcvbuf": rcvbuf, "sndbuf": sndbuf, "rmem_max": rmem_max}.items():
-            if given is not None and given < 1:
-                raise ArgumentError(f"{name} is {given}: give a size in bytes, above zero")
+            fits = given is None or is_count(given)
+            wanted(name, given, "a size in bytes, above zero", fits=fits)
+        for name, three in {"rmem": rmem, "wmem": wmem}.items():
+            fits = three is None or [isinstance(one, Integral) for one in np.atleast_1d(three)] == [True] * 3
+            wanted(name, three, "three sizes in bytes, such as (4096, 131072, 6291456)", fits=fits)
+        fits = adv_win_scale is None or isinstance(adv_win_scale, Integral)
+        wanted("adv_win_scale", adv_win_scale, "a whole number, such as 1", fits=fits)
+        wanted("kernel", kernel, "a version, such as '6.1'", fits=kernel is None or isinstance(kernel, str))
         from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
         from bdpcap.explain.kernels import version  # noqa: PLC0415
         from bdpcap.explain.solver import Facts  # noqa: PLC0415

@@ -2,8 +2,7 @@
 
 Examples
 --------
->>> from pathlib import Path
->>> counters = bdpcap.host.read(ss_logs=[Path("tests/data/host/ss.log")])
+>>> counters = bdpcap.host.read("tests/data/host/ss.log")
 >>> len(counters.samples)
 29
 """

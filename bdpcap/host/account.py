@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bdpcap import tables
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, CaptureError, of_flow, wanted
 from bdpcap.host import ss, tcp_info
 from bdpcap.host.rounds import around
 from bdpcap.tables import frames
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from bdpcap.limits.rounds import Rounds
     from bdpcap.read.anonymize import Pseudonyms
 
+Log = str | os.PathLike[str]
+Logs = Log | Sequence[Log]
+"""The path of a log, or the paths of several."""
 APART_NS: Final = 1_000_000_000
 """Largest time between a sample and its flow's packets: the clocks of host and capture may differ."""
 
@@ -83,6 +88,7 @@ class Account:
 
     def of(self, flow: Flow) -> pd.DataFrame:
         """Return the samples of a flow: its sender and receiver, within `APART_NS` of its first and last packet."""
+        of_flow(flow)
         return self._of(
             flow.sender, flow.receiver, int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
         )
@@ -119,33 +125,34 @@ class Account:
 
 def samples_of(flow: Flow) -> pd.DataFrame:
     """Return a flow's samples, a table with the columns of `bdpcap.tables.HOST`; empty where no account was given."""
+    of_flow(flow)
     if flow.capture.host is None:
         return frames.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
     return flow.capture.host.of(flow)
 
 
-def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Account:
+def read(ss_logs: Logs = (), tcp_info_logs: Logs = ()) -> Account:
     """
     Read the logs of a host.
 
     Parameters
     ----------
     ss_logs
-        Logs of ``ss -tin`` with times, see `bdpcap.host.ss`.
+        Path, or paths, of logs of ``ss -tin`` with times, see `bdpcap.host.ss`.
     tcp_info_logs
-        Logs of ``TCP_INFO`` as JSON lines, see `bdpcap.host.tcp_info`.
+        Path, or paths, of logs of ``TCP_INFO`` as JSON lines, see `bdpcap.host.tcp_info`.
 
     Raises
     ------
-    OSError
-        A file cannot be read.
+    CaptureError
+        A log cannot be read.
     ArgumentError
-        A file contains no sample.
+        A log contains no sample, or is no path.
     """
     samples: list[Sample] = []
     unread = []
-    for paths, reader in ((ss_logs, ss.read), (tcp_info_logs, tcp_info.read)):
-        for path in paths:
+    for logs, reader in ((ss_logs, ss.read), (tcp_info_logs, tcp_info.read)):
+        for path in logs if isinstance(logs, Sequence) and not isinstance(logs, str) else [logs]:
             reading = _read(path, reader)
             if not reading.samples:
                 raise ArgumentError(f"{path} holds no sample with time, addresses and numbers")
@@ -163,6 +170,12 @@ def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Ac
     return Account(frames.frame(tables.HOST, columns), tuple(unread))
 
 
-def _read(path: Path, reader: Callable[[Iterator[str]], Reading]) -> Reading:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return reader(iter(file))
+def _read(path: Log, reader: Callable[[Iterator[str]], Reading]) -> Reading:
+    wanted("the log", path, "a path, such as 'ss.log'", fits=isinstance(path, (str, os.PathLike)))
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            return reader(iter(file))
+    except OSError as error:
+        raise CaptureError(
+            f"{path}: cannot be read: {error.strerror}; name a log of ss or of TCP_INFO"
+        ) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, is_count, of_flow, wanted
 from bdpcap.plots import kept
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison_figure import comparison_figure
@@ -74,7 +74,8 @@ def figure(
     Raises
     ------
     ArgumentError
-        No figure has that name, the flow does not overlap that time, or ``row`` is given without ``figure``.
+        No figure has that name, the flow does not overlap that time, or ``row`` is given without ``figure``. An argument
+        is of another type.
 
     Examples
     --------
@@ -87,6 +88,10 @@ def figure(
 
 def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """Return the figure that `figure` draws as a `Drawing`, before plotly checks it."""
+    of_flow(flow)
+    wanted("columns", columns, "a number, one at least", fits=is_count(columns))
+    into = options.get("figure")
+    wanted("figure", into, "a figure of plotly", fits=into is None or hasattr(into, "layout"))
     if kind not in FIGURES:
         raise ArgumentError(f"no figure {kind!r}: there are {', '.join(FIGURES)}")
     if options.get("start") is None and options.get("end") is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 
 from bdpcap._core import NULL
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import heading, room
@@ -483,6 +484,9 @@ class Canvas:
 
 def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, float]:
     """Return start and end of the time axis, in seconds."""
+    for name, given in {"start": start, "end": end}.items():
+        such = "seconds since the capture's first frame, such as 1.5"
+        wanted(name, given, such, fits=given is None or isinstance(given, Real))
     born, gone = life(flow)
     low, high = born if start is None else float(start), gone if end is None else float(end)
     if start is None and end is None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
+from bdpcap.errors import wanted
 from bdpcap.plots.canvas import floats, largest
 from bdpcap.words import palette, rates, units
 
@@ -32,6 +33,8 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     comparison
         Table with the columns of `bdpcap.comparing.comparison.COMPARISON`.
     """
+    fits = isinstance(comparison, pd.DataFrame)
+    wanted("comparison", comparison, "the table of bdpcap.compare", fits=fits)
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
     reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)
     axis = {"gridcolor": palette.GRID, "zeroline": False, "rangemode": "tozero", "tickformat": "~s"}

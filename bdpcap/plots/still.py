@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.errors import wanted
 from bdpcap.plots.svg import svg
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Still:
     """
 
     def __init__(self, figure: go.Figure, label: str | None = None) -> None:
+        wanted("figure", figure, "a figure, such as flow.plot()", fits=hasattr(figure, "layout"))
         self._label: Final = label or str(figure.layout.title.text)
         self._picture: Final = svg(figure, self._label)
 

@@ -11,7 +11,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from bdpcap.read.facts import CaptureInfo, Damage
@@ -48,7 +48,7 @@ class Pseudonyms:
     Raises
     ------
     ArgumentError
-        The key is of another length.
+        The key is of another type or length.
     ModuleNotFoundError
         A key needs yacryptopan: the extra ``bdpcap[anonymize]``.
 
@@ -66,8 +66,8 @@ class Pseudonyms:
         self._counts: dict[str, int] = {}
         self._prefix_preserving = None
         if key is not None:
-            if len(key) != KEY_BYTES:
-                raise ArgumentError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
+            if not isinstance(key, bytes) or len(key) != KEY_BYTES:  # the text never shows the secret
+                raise ArgumentError(f"a key is {KEY_BYTES} bytes, as secrets.token_bytes({KEY_BYTES}) gives")
             from yacryptopan import CryptoPAn  # noqa: PLC0415 - an optional dependency
 
             self._prefix_preserving = CryptoPAn(key)
@@ -82,7 +82,10 @@ class Pseudonyms:
 
     def address(self, text: str) -> str:
         """Return the pseudonym of an IPv4 or IPv6 address."""
-        true = ipaddress.ip_address(text)
+        try:
+            true = ipaddress.ip_address(text)
+        except ValueError:
+            raise ArgumentError(f"{text!r} is no address: give one such as 192.0.2.1") from None
         return str(type(true)(self._address(int(true), true.version)))
 
     def _address(self, value: int, version: int) -> int:
@@ -96,6 +99,8 @@ class Pseudonyms:
 
     def packed(self, address: bytes) -> bytes:
         """Return the pseudonym of an address in packet form: 4 bytes are IPv4, 6 a MAC address, 16 IPv6."""
+        fits = isinstance(address, bytes) and len(address) in (4, _MAC_BYTES, 16)
+        wanted("address", address, f"4, {_MAC_BYTES} or 16 bytes", fits=fits)
         value = int.from_bytes(address)
         if len(address) == _MAC_BYTES:
             return (_LOCAL_UNICAST_MAC + self._number("MAC", value)).to_bytes(_MAC_BYTES)
@@ -103,6 +108,7 @@ class Pseudonyms:
 
     def endpoint(self, end: str) -> str:
         """Return the pseudonym of ``address:port``, IPv6 in brackets. The port stays as it is."""
+        wanted("end", end, "an address with its port, such as 192.0.2.1:80", fits=isinstance(end, str))
         address, _, port = end.rpartition(":")
         if address.startswith("["):
             return f"[{self.address(address[1:-1])}]:{port}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from typing import Final
 
 from bdpcap import _core
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, is_count, wanted
 from bdpcap.words import quantities
 
 __all__ = ["CONNECTION_BYTES", "MEMORY", "ROW_BYTES", "Budget"]
@@ -52,8 +53,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value < 1:
-                raise ArgumentError(f"{name} of the budget must be at least 1, not {value}")
+            such = "a whole number, one at least"
+            wanted(f"{name} of the budget", value, such, fits=is_count(value))
 
     def within(self, memory_bytes: int | None) -> Budget:
         """Return limits that keep an analysis within `memory_bytes`; these limits unchanged if None.
@@ -63,6 +64,7 @@ class Budget:
         """
         if memory_bytes is None:
             return self
+        wanted("memory_bytes", memory_bytes, "a number of bytes", fits=isinstance(memory_bytes, Integral))
         half = (memory_bytes - BASE_BYTES) // 2
         if half < CONNECTION_BYTES:
             raise ArgumentError(

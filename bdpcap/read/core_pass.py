@@ -8,13 +8,14 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 from bdpcap.read import remote, rotation, sums
 from bdpcap.read.budget import Budget
 from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
@@ -64,10 +65,8 @@ def sources(source: Source) -> tuple[list[Read], list[Damage]]:
     ------
     CaptureError
         A directory holds no capture that can be read, no file matches a pattern, or a name is empty.
-    TypeError
-        A source is neither a path nor bytes nor a binary file object.
     ArgumentError
-        There is no source.
+        There is no source, or one is neither a path nor bytes nor a binary file object.
     """
     if isinstance(source, (list, tuple)):
         many: Sequence[OneSource] = source
@@ -85,10 +84,9 @@ def sources(source: Source) -> tuple[list[Read], list[Damage]]:
     if not listed:
         raise ArgumentError("no capture given: name a file, a directory or a pattern")
     for one in listed:
-        if isinstance(one, io.TextIOBase):
-            raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
-        if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
-            raise TypeError(f"a capture is a path, bytes or a binary file object, not {type(one).__name__}")
+        such = "a path, bytes, or a file that is open for bytes, as by open(path, 'rb')"
+        fits = not isinstance(one, io.TextIOBase) and (isinstance(one, (str, bytes)) or hasattr(one, "read"))
+        wanted("the capture", one, such, fits=fits)
     # The core sorts files; it has to take streams in the order given.
     has_url = any(isinstance(one, str) and remote.is_url(one) for one in listed)
     if has_url and len(listed) > 1 and is_lasting(listed):
@@ -142,6 +140,8 @@ def opened(
     jobs: int | None = None,
 ) -> _core.Analysis:
     """Return a pass that has not read any frame; for the parameters see `bdpcap._core.Analysis`."""
+    numbers = isinstance(streams, Sequence) and all(isinstance(one, Integral) for one in streams)
+    wanted("streams", streams, "numbers of streams, such as [0]", fits=streams is None or numbers)
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
     return _core.Analysis(

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import is_count, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +34,11 @@ def threads(jobs: int | None, sources: Sequence[Any], *, written: bool = False) 
     Raises
     ------
     ArgumentError
-        `jobs` is below 1.
+        `jobs` is no whole number, or below 1.
     """
     if jobs is not None:
-        if jobs < 1:
-            raise ArgumentError(f"jobs is {jobs}: one thread at least follows the connections")
+        such = "one at least: it is the number of threads that follow connections"
+        wanted("jobs", jobs, such, fits=is_count(jobs))
         return jobs
     paths = [Path(one) for one in sources if isinstance(one, str)]
     whole = len(paths) == len(sources) and all(path.is_file() for path in paths)

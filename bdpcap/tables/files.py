@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,9 @@ def html(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ArgumentError
-        Its name is that of another format.
+        It is no path, or its name is that of another format.
     """
+    wanted("path", path, "a path, such as 'report.html'", fits=isinstance(path, (str, os.PathLike)))
     named = Path(path)
     if named.suffix.lower() not in {".html", ".htm"}:
         raise ArgumentError(

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from numbers import Real
 from typing import Final
 
-from bdpcap.errors import ArgumentError
+from bdpcap.errors import ArgumentError, wanted
 
 __all__ = ["duration", "fraction", "kib", "rate", "size"]
 
@@ -160,6 +161,7 @@ def kib(count: Fraction) -> str:
 
 
 def _number(given: float) -> Fraction:
+    wanted("the quantity", given, "a number, or a text with its unit", fits=isinstance(given, Real))
     if not math.isfinite(given):
         raise ArgumentError(f"{given} is no finite number")
     return _positive(Fraction(given), str(given))
