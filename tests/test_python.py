@@ -304,6 +304,8 @@ def test_what_a_shell_completes_is_for_users(capture):
     assert {name for name in dir(bdpcap) if not name.startswith("__")} | {"__version__"} == set(
         bdpcap.__all__
     )
+    for module in (bdpcap.host, bdpcap.plots):
+        assert [name for name in dir(module) if not name.startswith("__")] == sorted(module.__all__)
     assert bdpcap.Capture.__name__ not in {kind.__name__ for kind in bdpcap.Capture.__bases__}
 
 

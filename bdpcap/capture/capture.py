@@ -358,10 +358,11 @@ class Capture(InProcess):
         'Round-trip time'
         """
         from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
+        from bdpcap.plots.several import several  # noqa: PLC0415
 
         if not len(self):
             raise NotFoundError("no flow carried payload: there is nothing to draw")
-        return plots.several(self.top() or self.top(1), partial(plots.figure, kind=kind))
+        return several(self.top() or self.top(1), partial(plots.figure, kind=kind))
 
     @property
     def _streams(self) -> str:

@@ -11,3 +11,7 @@ from bdpcap.host.account import Account, read, samples_of
 from bdpcap.host.against_capture import Comparison, compare
 
 __all__ = ["Account", "Comparison", "compare", "read", "samples_of"]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

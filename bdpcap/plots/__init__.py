@@ -18,7 +18,6 @@ from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.losses import Losses
 from bdpcap.plots.rtt import Samples, rtt
 from bdpcap.plots.sequence import Packets, Segments, busiest, sequence
-from bdpcap.plots.several import several
 from bdpcap.plots.stalls import Stalls
 from bdpcap.plots.still import Still
 from bdpcap.plots.throughput import Sent, throughput
@@ -106,17 +105,8 @@ def reading(flows: Sequence[Flow]) -> AbstractContextManager[list[Taker]]:
     return kept.reading((Windows, Losses, Sent, Samples, Segments, Packets, Stalls), flows)
 
 
-__all__ = [
-    "COLUMNS",
-    "CONFIG",
-    "FIGURES",
-    "Kind",
-    "Options",
-    "Still",
-    "busiest",
-    "comparison_figure",
-    "drawing",
-    "figure",
-    "reading",
-    "several",
-]
+__all__ = ["CONFIG", "FIGURES", "Kind", "Still", "busiest", "comparison_figure", "figure"]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -18,6 +18,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
+from bdpcap.plots import decimate
 from bdpcap.plots.svg import svg
 from bdpcap.report import (
     cards,
@@ -60,7 +61,7 @@ FAILURES: Final = 3
 ROUNDS: Final = (300, 100)
 """Maximum number of rounds in the table of the first flow, and in that of every other flow."""
 
-COLUMNS: Final = (plots.COLUMNS, 300)
+COLUMNS: Final = (decimate.COLUMNS, 300)
 """Time columns in the figures of the first flow, and of every other flow; stills always use the second number."""
 
 HEAD: Final = "window"
