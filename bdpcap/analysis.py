@@ -89,7 +89,7 @@ def analyze(
     The receiving program read too slowly for 97 % of 6.1 s: the window fell from 211,056 bytes to 29,664 bytes.
     """
     _checked(filter, budget, pseudonyms)
-    fits = host is None or hasattr(host, "counters")
+    fits = host is None or hasattr(host, "samples")
     wanted("host", host, "the counters that bdpcap.host.read returns", fits=fits)
     sources, broken = core_pass.sources(source)
     budget = (budget or Budget()).within(memory_bytes)
@@ -128,7 +128,7 @@ def analyze(
         events_left_out=left_out,
         summarized=summarize,
         watched=progress is True,
-        counters=account.counters if account else None,
+        counters=account._counters if account else None,
     )
     return Capture(contents, account)
 

@@ -71,13 +71,25 @@ class Pair(Ends):
         super().__init__(sender, receiver)
 
     def html(self) -> str:
-        """Return the report on both ends: one self-contained HTML page."""
+        """Return the report on both ends: one self-contained HTML page.
+
+        Examples
+        --------
+        >>> both.html()[:15].lower()
+        '<!doctype html>'
+        """
         from bdpcap.report import pair_page as page  # noqa: PLC0415 - plotting is slow to import
 
         return page.html(self)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report on both ends to an HTML file; return its path."""
+        """Write the report on both ends to an HTML file; return its path.
+
+        Examples
+        --------
+        >>> both.report("both.html").name
+        'both.html'
+        """
         target = files.html(path)
         with files.replacing(target) as part:
             part.write_text(self.html(), encoding="utf-8")

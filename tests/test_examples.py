@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import doctest
 import glob
+import inspect
+import pydoc
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import pytest
 import yaml
@@ -23,6 +26,7 @@ from bdpcap.cli import exits, main
 from bdpcap.cli.commands import COMMANDS
 from bdpcap.comparing import settings
 
+API = ROOT / "docs" / "api.md"
 ELSEWHERE = {
     "_BDPCAP_COMPLETE": "tests/test_completion.py runs all three lines",
     "cargo": "the tests",
@@ -161,26 +165,43 @@ def test_every_example_in_python_runs(block):
     exec(compile(block.text, str(block), "exec"), {})  # noqa: S102  ours
 
 
-def documented():
-    """Yield the name and the object of everything public: modules, classes, functions, methods and properties."""
+def public():
+    """Yield the name and the object of every public module, class and function, of api.md's reference, too."""
     yield "bdpcap", bdpcap
-    for name in bdpcap.__all__:
-        if name != "__version__":
-            yield name, getattr(bdpcap, name)
-    for kind in (bdpcap.Capture, bdpcap.Flow):
-        for name, member in vars(kind).items():
-            if not name.startswith("_"):
-                yield f"{kind.__name__}.{name}", member
-    for name in ("Still", "figure"):
-        yield f"plots.{name}", getattr(bdpcap.plots, name)
+    for module in (bdpcap, bdpcap.host, bdpcap.plots):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing):
+                yield ("" if module is bdpcap else f"{module.__name__}.".partition(".")[2]) + name, thing
+    for path in re.findall(r"^::: (\S+)$", API.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        yield path, pydoc.locate(path)
+
+
+def documented():
+    """Yield everything public once, with the methods and properties of classes."""
+    once = {id(thing): (name, thing) for name, thing in reversed([*public()])}
+    for name, thing in once.values():
+        yield name, thing
+        kinds = inspect.getmro(thing) if inspect.isclass(thing) else ()
+        for kind in kinds:
+            for own, member in vars(kind).items() if kind.__module__.startswith("bdpcap") else ():
+                is_described = inspect.isroutine(member) or isinstance(member, (property, cached_property))
+                if is_described and not own.startswith("_"):
+                    yield f"{name}.{own}", member
+
+
+@cache
+def known():
+    """Return the names that every docstring's example may use; `place` has their files."""
+    capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+    ends = (f"sample_captures/rwnd_slow_reader.{end}.pcap.zst" for end in ("sender", "receiver"))
+    return {"bdpcap": bdpcap, "capture": capture, "flow": capture[0], "both": bdpcap.pair(*ends)}
 
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(("name", "thing"), [pytest.param(*one, id=one[0]) for one in documented()])
 def test_every_example_in_a_docstring_prints_what_it_shows(name, thing):
-    capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
-    known = {"bdpcap": bdpcap, "capture": capture, "flow": capture[0]}
-    example = doctest.DocTestParser().get_doctest(thing.__doc__, known, name, None, None)
+    example = doctest.DocTestParser().get_doctest(thing.__doc__, known(), name, None, None)
     assert example.examples, f"{name} has no example"
     shown = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
     assert shown.failed == 0

@@ -71,6 +71,13 @@ class Remedy:
     expected
         The rate before and after, and the next limit; in words where the capture does not show the rate. Empty if
         nothing is to be mended, or nothing can be said.
+
+    Examples
+    --------
+    >>> flow.remedy.words.partition(" (")[0]
+    'Let the receiving program set no SO_RCVBUF'
+    >>> flow.remedy.commands[0].partition("  ")[0]
+    'sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem'
     """
 
     where: str

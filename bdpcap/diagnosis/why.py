@@ -35,6 +35,13 @@ class Why:
         The arithmetic, and other settings that give the same number.
     certainty
         Certainty of the setting.
+
+    Examples
+    --------
+    >>> flow.why.number, flow.why.certainty.value
+    ('73,552', 'likely')
+    >>> str(flow.why)[:46]
+    'Why 73,552? 2 x 50,000 x 3/4 - 1,448 = 73,552:'
     """
 
     number: str

@@ -51,14 +51,29 @@ class Unread:
 
 @dataclass(frozen=True)
 class Account:
-    """Kernel counters of a host's connections, sampled over time."""
+    """Kernel counters of a host's connections, sampled over time.
+
+    Examples
+    --------
+    >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+    >>> counters.samples[["sender", "cwnd_segments"]].head(1)
+                  sender  cwnd_segments
+    0  192.168.1.3:43970             10
+    """
 
     samples: pd.DataFrame
     """Table with the columns of `bdpcap.tables.HOST`, ordered by time."""
     unread: tuple[Unread, ...] = ()
 
     def doubts(self, capture: Capture) -> list[str]:
-        """Return sentences on lines and samples that could not be used; empty if there are none."""
+        """Return sentences on lines and samples that could not be used; empty if there are none.
+
+        Examples
+        --------
+        >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+        >>> counters.doubts(capture)
+        ['154 samples of connections that the capture does not hold.']
+        """
         lives: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         connections = capture.connections
         for client, server, start, end in zip(
@@ -87,13 +102,21 @@ class Account:
         return said
 
     def of(self, flow: Flow) -> pd.DataFrame:
-        """Return the samples of a flow: its sender and receiver, within `APART_NS` of its first and last packet."""
+        """Return the samples of a flow: its sender and receiver, within `APART_NS` of its first and last packet.
+
+        Examples
+        --------
+        >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+        >>> flow = bdpcap.analyze("tests/data/host/sender.pcap.zst", host=counters)[0]
+        >>> len(counters.of(flow))
+        154
+        """
         of_flow(flow)
         return self._of(
             flow.sender, flow.receiver, int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
         )
 
-    def counters(self, flows: dict[str, Any], rounds: Rounds) -> dict[str, Any]:
+    def _counters(self, flows: dict[str, Any], rounds: Rounds) -> dict[str, Any]:
         """Return the quantities of `bdpcap.limits.evidence.Kernel` by name, a value per round; NaN without samples.
 
         `flows` has the names and times of the rounds' flows, with the columns of `bdpcap.tables.FLOWS`.
@@ -108,7 +131,14 @@ class Account:
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
     def named(self, pseudonyms: Pseudonyms) -> Account:
-        """Return the account with pseudonyms for the addresses of its samples."""
+        """Return the account with pseudonyms for the addresses of its samples.
+
+        Examples
+        --------
+        >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+        >>> counters.named(bdpcap.Pseudonyms()).samples["sender"].iloc[0]
+        '240.0.0.1:43970'
+        """
         ends = {name: self.samples[name].map(pseudonyms.endpoint) for name in ("sender", "receiver")}
         return replace(self, samples=self.samples.assign(**ends))
 
@@ -124,7 +154,15 @@ class Account:
 
 
 def samples_of(flow: Flow) -> pd.DataFrame:
-    """Return a flow's samples, a table with the columns of `bdpcap.tables.HOST`; empty where no account was given."""
+    """Return a flow's samples, a table with the columns of `bdpcap.tables.HOST`; empty where no account was given.
+
+    Examples
+    --------
+    >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+    >>> flow = bdpcap.analyze("tests/data/host/sender.pcap.zst", host=counters)[0]
+    >>> len(bdpcap.host.samples_of(flow))
+    154
+    """
     of_flow(flow)
     if flow.capture.host is None:
         return frames.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
@@ -148,6 +186,12 @@ def read(ss_logs: Logs = (), tcp_info_logs: Logs = ()) -> Account:
         A log cannot be read.
     ArgumentError
         A log contains no sample, or is no path.
+
+    Examples
+    --------
+    >>> counters = bdpcap.host.read("tests/data/host/ss.log")
+    >>> len(counters.samples)
+    29
     """
     samples: list[Sample] = []
     unread = []

@@ -30,6 +30,14 @@ class Comparison:
     (tcp_write_xmit). It is limited by the send buffer while all buffered data was sent and a writer waits for room
     (tcp_cwnd_validate). The last duration underestimates the buffer's cost: a buffer with unsent data, or whose writer
     does not wait, does not count. Shares are of the time between the first and the last sample.
+
+    Examples
+    --------
+    >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+    >>> flow = bdpcap.analyze("tests/data/host/sender.pcap.zst", host=counters)[0]
+    >>> both = bdpcap.host.compare(flow)
+    >>> round(both.host_rwnd_share, 2), round(both.rwnd_share, 2)
+    (0.48, 0.5)
     """
 
     samples: int
@@ -57,7 +65,17 @@ class Comparison:
 
 
 def compare(flow: Flow) -> Comparison | None:
-    """Compare the host's account of a flow with the capture; None where there are fewer than two samples."""
+    """Compare the host's account of a flow with the capture; None where there are fewer than two samples.
+
+    Examples
+    --------
+    >>> counters = bdpcap.host.read(tcp_info_logs="tests/data/host/tcp_info.jsonl")
+    >>> flow = bdpcap.analyze("tests/data/host/sender.pcap.zst", host=counters)[0]
+    >>> bdpcap.host.compare(flow).samples
+    154
+    >>> bdpcap.host.compare(capture[0]) is None
+    True
+    """
     samples = samples_of(flow)
     if len(samples) < LEAST_SAMPLES:
         return None

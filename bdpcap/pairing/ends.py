@@ -109,7 +109,13 @@ class Ends:
 
     @cached_property
     def flows(self) -> list[CommonFlow]:
-        """Flows of the compared connections that passed both taps, by payload of the connection, then of the flow."""
+        """Flows of the compared connections that passed both taps, by payload of the connection, then of the flow.
+
+        Examples
+        --------
+        >>> [(flow.stream, flow.sender) for flow in both.flows]
+        [(0, '192.168.1.3:33126')]
+        """
         return list(self._flows())
 
     def _flows(self) -> Iterator[CommonFlow]:
@@ -126,7 +132,14 @@ class Ends:
 
     @cached_property
     def streams(self) -> pd.DataFrame:
-        """Table with the columns of `STREAMS`."""
+        """Table with the columns of `STREAMS`.
+
+        Examples
+        --------
+        >>> both.streams[["matched_by", "payload_bytes"]]
+                         matched_by  payload_bytes
+        0  initial sequence numbers        6275028
+        """
         carried = _carried(self.sender)
         names = [
             np.asarray(capture._contents.streams.directions("sender")["sender"])
@@ -149,12 +162,25 @@ class Ends:
 
     @cached_property
     def options(self) -> pd.DataFrame:
-        """Table with the columns of `bdpcap.pairing.options.OPTIONS`."""
+        """Table with the columns of `bdpcap.pairing.options.OPTIONS`.
+
+        Examples
+        --------
+        >>> int(both.options["rewritten"].sum())
+        0
+        """
         return options(self.matches, *self._headers)
 
     @cached_property
     def delays(self) -> pd.DataFrame:
-        """Table with the columns of `bdpcap.pairing.delays.DELAYS`."""
+        """Table with the columns of `bdpcap.pairing.delays.DELAYS`.
+
+        Examples
+        --------
+        >>> both.delays[["forward_median_ns", "reverse_median_ns", "queue"]]
+           forward_median_ns  reverse_median_ns   queue
+        0         16370500.0         15103500.0  beyond
+        """
         round_trip = self.clock.least_round_trip_ns
         return _table(
             delays.DELAYS,
@@ -166,7 +192,13 @@ class Ends:
 
     @cached_property
     def losses(self) -> pd.DataFrame:
-        """Table with the columns of `bdpcap.pairing.losses.LOSSES`."""
+        """Table with the columns of `bdpcap.pairing.losses.LOSSES`.
+
+        Examples
+        --------
+        >>> len(both.losses)
+        0
+        """
         pieces = []
         for flow in self.flows:
             piece = losses.losses(flow.crossing)
@@ -177,7 +209,14 @@ class Ends:
 
     @cached_property
     def views(self) -> pd.DataFrame:
-        """Table with the columns of `bdpcap.pairing.views.VIEWS`."""
+        """Table with the columns of `bdpcap.pairing.views.VIEWS`.
+
+        Examples
+        --------
+        >>> both.views[["limit", "rebuilt_limit"]]
+          limit rebuilt_limit
+        0  rwnd          rwnd
+        """
         rows: list[dict[str, Any]] = []
         for flow in self.flows:
             near, far = (

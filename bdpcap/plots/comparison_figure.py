@@ -32,6 +32,12 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     ----------
     comparison
         Table with the columns of `bdpcap.comparing.comparison.COMPARISON`.
+
+    Examples
+    --------
+    >>> table = bdpcap.compare("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+    >>> [trace.name for trace in bdpcap.plots.comparison_figure(table).data][0]
+    'window / 40.4 ms'
     """
     fits = isinstance(comparison, pd.DataFrame)
     wanted("comparison", comparison, "the table of bdpcap.compare", fits=fits)

@@ -186,6 +186,11 @@ def busiest(flow: Flow) -> tuple[float, float]:
     Returns
     -------
     Start and end of that time, in seconds since the capture's first frame.
+
+    Examples
+    --------
+    >>> start, end = bdpcap.plots.busiest(flow)
+    >>> figure = flow.plot("sequence", start=start, end=end)
     """
     return kept.of(Packets, flow, axis_of(flow), COLUMNS).busiest.span
 

@@ -81,7 +81,14 @@ class Pseudonyms:
         return number
 
     def address(self, text: str) -> str:
-        """Return the pseudonym of an IPv4 or IPv6 address."""
+        """Return the pseudonym of an IPv4 or IPv6 address.
+
+        Examples
+        --------
+        >>> names = bdpcap.Pseudonyms()
+        >>> names.address("192.0.2.1"), names.address("192.0.2.2"), names.address("192.0.2.1")
+        ('240.0.0.1', '240.0.0.2', '240.0.0.1')
+        """
         try:
             true = ipaddress.ip_address(text)
         except ValueError:
@@ -98,7 +105,13 @@ class Pseudonyms:
         return named
 
     def packed(self, address: bytes) -> bytes:
-        """Return the pseudonym of an address in packet form: 4 bytes are IPv4, 6 a MAC address, 16 IPv6."""
+        """Return the pseudonym of an address in packet form: 4 bytes are IPv4, 6 a MAC address, 16 IPv6.
+
+        Examples
+        --------
+        >>> bdpcap.Pseudonyms().packed(bytes([192, 0, 2, 1])).hex()
+        'f0000001'
+        """
         fits = isinstance(address, bytes) and len(address) in (4, _MAC_BYTES, 16)
         wanted("address", address, f"4, {_MAC_BYTES} or 16 bytes", fits=fits)
         value = int.from_bytes(address)
@@ -107,7 +120,13 @@ class Pseudonyms:
         return self._address(value, 4 if len(address) == 4 else 6).to_bytes(len(address))
 
     def endpoint(self, end: str) -> str:
-        """Return the pseudonym of ``address:port``, IPv6 in brackets. The port stays as it is."""
+        """Return the pseudonym of ``address:port``, IPv6 in brackets. The port stays as it is.
+
+        Examples
+        --------
+        >>> bdpcap.Pseudonyms().endpoint("[2001:db8::1]:443")
+        '[3fff::1]:443'
+        """
         wanted("end", end, "an address with its port, such as 192.0.2.1:80", fits=isinstance(end, str))
         address, _, port = end.rpartition(":")
         if address.startswith("["):
@@ -115,21 +134,46 @@ class Pseudonyms:
         return f"{self.address(address)}:{port}"
 
     def file(self, name: str) -> str:
-        """Return the pseudonym of a capture file."""
+        """Return the pseudonym of a capture file.
+
+        Examples
+        --------
+        >>> bdpcap.Pseudonyms().file("secret-site.pcap")
+        'capture-1'
+        """
         return f"capture-{self._number('file', name)}"
 
     def directions(self, directions: dict[str, Any]) -> dict[str, Any]:
-        """Return the core's columns about directions with pseudonyms for senders and receivers."""
+        """Return the core's columns about directions with pseudonyms for senders and receivers.
+
+        Examples
+        --------
+        >>> bdpcap.Pseudonyms().directions({"sender": ["192.0.2.1:80"], "payload_bytes": [28]})
+        {'sender': ['240.0.0.1:80'], 'payload_bytes': [28]}
+        """
         sides = [side for side in ("sender", "receiver") if side in directions]
         renamed: dict[str, Any] = {side: [self.endpoint(end) for end in directions[side]] for side in sides}
         return {**directions, **renamed}
 
     def damage(self, damage: Damage) -> Damage:
-        """Return the damage with a pseudonym for its file."""
+        """Return the damage with a pseudonym for its file.
+
+        Examples
+        --------
+        >>> damage = bdpcap.Damage("secret-site.pcap", frame=7, offset=1024, reason="the file ends inside a frame")
+        >>> print(bdpcap.Pseudonyms().damage(damage))
+        capture-1: frame 7, byte 1024: the file ends inside a frame
+        """
         return dataclasses.replace(damage, file=self.file(damage.file))
 
     def info(self, info: CaptureInfo) -> CaptureInfo:
-        """Return the facts of a capture with pseudonyms for all names, and without comments, descriptions and filters."""
+        """Return the facts of a capture with pseudonyms for all names, and without comments, descriptions and filters.
+
+        Examples
+        --------
+        >>> bdpcap.Pseudonyms().info(capture.info).files
+        ['capture-1']
+        """
         return dataclasses.replace(
             info,
             files=[self.file(name) for name in info.files],

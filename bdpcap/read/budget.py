@@ -61,6 +61,11 @@ class Budget:
 
         Of the memory beyond `BASE_BYTES`, half is for connections and half for rows. Many large connections at the same
         time may take more.
+
+        Examples
+        --------
+        >>> bdpcap.Budget().within(1 << 30).connections
+        229113
         """
         if memory_bytes is None:
             return self
@@ -84,6 +89,11 @@ class Budget:
         ------
         ArgumentError
             There is no such limit, or the value is not a whole number above 0, or not enough memory.
+
+        Examples
+        --------
+        >>> bdpcap.Budget().changed(["rows=1000", "ranges=16"]).rows
+        1000
         """
         names = [*(field.name for field in fields(self)), MEMORY]
         values, memory_bytes = {}, None

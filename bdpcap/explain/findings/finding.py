@@ -118,7 +118,13 @@ class Finding:
     source: str = ""
 
     def is_sound(self) -> bool:
-        """Return whether every number among the values is finite and not negative; no other finding is shown."""
+        """Return whether every number among the values is finite and not negative; no other finding is shown.
+
+        Examples
+        --------
+        >>> all(finding.is_sound() for finding in flow.findings)
+        True
+        """
         numbers = (value for value in self.values.values() if isinstance(value, (int, float)))
         return all(0 <= number < math.inf for number in numbers)
 
@@ -149,7 +155,15 @@ class Findings(list[Finding]):
     """
 
     def of(self, code: str | None) -> Finding | None:
-        """Return the first finding with the code, None if there is none."""
+        """Return the first finding with the code, None if there is none.
+
+        Examples
+        --------
+        >>> flow.findings.of("window-setting").certainty.value
+        'likely'
+        >>> flow.findings.of("slow-reader") is None
+        True
+        """
         return next((finding for finding in self if finding.code == code), None)
 
     def _repr_html_(self) -> str:
