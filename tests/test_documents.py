@@ -20,7 +20,11 @@ from bdpcap.explain.findings import Code
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
 SITE = sorted(DOCS.rglob("*.md"))
 OTHERS = [
-    ROOT / folder / "README.md" for folder in ("benchmarks", "lab", "notebooks", "release", "sample_captures")
+    ROOT / "SECURITY.md",
+    *(
+        ROOT / folder / "README.md"
+        for folder in ("benchmarks", "lab", "notebooks", "release", "sample_captures")
+    ),
 ]
 DOCUMENTS = [*TOP, *SITE, *OTHERS]
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
