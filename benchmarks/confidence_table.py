@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["left_out", "text"]
 
 HEAD = f"""\
-# Share of time that a rule was right, by place and by how far the round is from a change of the limit (confidence.py),
-# in labelled transfers captured at the sender, and away from it: between and at the receiver. Labs count equally,
+# Share of time that a rule was right in labelled transfers, by place and by distance from a change of the limit
+# (confidence.py). The place is the sender, or away from it: between and at the receiver. Labs count equally,
 # transfers equally within a lab. Where few transfers show it, a rule's share is pulled towards that of its limit at the
-# same place, which counts as {PRIOR:g} transfers. Made by benchmarks/accuracy.py --confidence from
+# same place, which counts as {PRIOR:g} transfers. Made by benchmarks/accuracy.py --confidence from these sets:
+#
 """
 
 
@@ -33,7 +34,7 @@ def text(sets: Mapping[str, Sequence[Transfer]], batch: Batch, verdict: Verdict)
     lines = [HEAD.rstrip("\n")]
     for group, own in sets.items():
         about = [f"{len(own)} transfers", f"Linux {kernels(own)}", f"seeds: {seeds(own) or 'not noted'}"]
-        lines.append(f"# {group} (lab {labs[group]}): {', '.join(about)}")
+        lines.append(f"# - {group} (lab {labs[group]}): {', '.join(about)}")
     lines.append("vantage,rule,distance,right")
     shares = table(batch, verdict, list(labs.unique()))
     lines += [f"{','.join(key)},{right:.3f}" for key, right in shares.items()]

@@ -33,11 +33,11 @@ WORST: Final = 25
 HEAD: Final = """\
 # Accuracy
 
-Verdicts against what the sending kernel and the bottleneck said of themselves; how transfers are made and labelled
-is in [lab/README.md](../lab/README.md). Graded are decisive bins (about a round-trip time each): the link
-transmitting for 97 % of it, or one state in 70 % of the kernel's samples. Where labels tell the flow's own part of
-the link's work, bins on which both may honestly differ are left out (see benchmarks/labelled.py). The answer of a bin
-is the limit that covers most of it; `unknown` is wrong. Bins count by time within a transfer, transfers equally.
+Verdicts against what the sending kernel and the bottleneck said of themselves; how transfers are made and labelled is
+in [lab/README.md](../lab/README.md). Graded are decisive bins, of about a round-trip time each. In these the link
+transmits for 97 % of the time, or the kernel's samples have one state in 70 %. Where labels tell the flow's own part
+of the link's work, bins on which both may honestly differ are left out (see benchmarks/labelled.py). The answer of a
+bin is the limit that covers most of it; `unknown` is wrong. Bins count by time within a transfer, transfers equally.
 Intervals: 95 %, bootstrap over transfers.
 """
 

@@ -25,10 +25,10 @@ __all__ = ["FACTORS", "moved", "page", "sensitivity"]
 
 HEAD: Final = """# What each number is worth
 
-Agreement of verdicts with labels (the mean of the labs, in points) changes so where one number of the rules or of their
-evidence is moved. A number is multiplied by the factor; of a share between 50 % and 100 %, the distance from 100 % is.
-Where nothing changes in either direction, the number could as well be another: its value is a round one. `make thresholds
-LABELLED=PATH` writes this page, here from these sets:
+The table shows how agreement of verdicts with labels changes where one number of the rules or of their evidence is moved.
+It is the mean of the labs, in points. A number is multiplied by the factor; of a share between 50 % and 100 %, the
+distance from 100 % is. Where nothing changes in either direction, the number could as well be another: its value is a
+round one. `make thresholds LABELLED=PATH` writes this page, here from these sets:
 """
 
 JUDGING: Final = ("decide", "evidence", "rounds", "rules")

@@ -92,7 +92,7 @@ def _shared():
 def confidence():
     """Return where the table of confidence comes from, and a row a rule."""
     lines = resources.files("bdpcap.limits").joinpath("confidence.csv").read_text("utf-8").splitlines()
-    origin = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+    origin = "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
     _, *rows = [line.split(",") for line in lines if not line.startswith("#")]
     right = defaultdict(dict)
     for place, rule, distance, value, *_ in rows:
