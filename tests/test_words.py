@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+import typer
 from oracles import ROOT, SAMPLES
 from words import (
     FOR_READERS,
@@ -15,6 +16,7 @@ from words import (
     Text,
     faults,
     page,
+    parts,
     retired,
     strings,
     texts,
@@ -22,6 +24,7 @@ from words import (
 )
 
 import bdpcap
+from bdpcap.cli import application
 from bdpcap.report import ranking
 
 MOST_SHARE = 0.01
@@ -39,6 +42,8 @@ PAGES = [
     # Licences are their authors' words.
     if path.name != "licences.md"
 ]
+DOCUMENTS = [path for path in PAGES if path.suffix == ".md"]
+HELP = typer.main.get_command(application())
 
 
 def read(words, *, doc=True, of=RETIRED):
@@ -91,6 +96,29 @@ def test_a_page_is_read_without_its_code(tmp_path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_are_of_standard_words(path):
     assert list(retired(page(path).words, FOR_READERS)) == []
+
+
+def test_cells_and_items_of_a_page_are_texts(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(
+        "# Title\n\nIt has\n**two** [links](a.md):\n\n- one\n  more\n1. two `a b`\n```console\ncode\n```\n"
+        "| a | b |\n\nIt goes:\non. So\n\n[A](a) · [B](b)<br>C",
+        encoding="utf-8",
+    )
+    assert [sentence for part in parts(page(path)) for sentence in part.sentences()] == [
+        *("It has two [links]:", "one more", "two X", "a", "b", "It goes: on.", "So", "[A]", "[B]", "C")
+    ]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_of_documents_are_short(path):
+    assert [fault for part in parts(page(path)) for fault in faults(part, ())] == []
+
+
+@pytest.mark.parametrize("command", [HELP, *HELP.commands.values()], ids=lambda command: command.name)
+def test_sentences_of_help_are_short_and_of_standard_words(command):
+    said = [command.help, command.epilog, *(getattr(one, "help", None) for one in command.params)]
+    assert [fault for words in said if words for fault in read(words, doc=False, of=FOR_READERS)] == []
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)

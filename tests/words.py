@@ -54,11 +54,16 @@ TELLING: Final = re.compile(r"\b(told|tells?|says?|said)\b", re.IGNORECASE)
 _RUST: Final = re.compile(r"^\s*(///|//!|//)(?!/) ?(.*)$")
 _CODE: Final = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\[[^\]]*\]\([^)]*\)")
 _MARKUP: Final = re.compile(
-    r"^```.*?^```$|\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|``[^`]*``|`[^`]*`|https?://\S+|\"\w+\"",
+    r"^ *```.*?^ *```$|\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|``[^`]*``|`[^`]*`|https?://\S+|\"\w+\"",
     re.MULTILINE | re.DOTALL,
 )
 """Blocks of code, comments and expressions of templates, code, addresses, and names of classes and keys."""
 _TARGET: Final = re.compile(r"\]\([^)]*\)")
+_PART: Final = re.compile(
+    r"\n\s*\n|^#.*$|^:::.*$|^\s*(?:[-*+>]|\d+\.)\s|(?<!\\)\||<br>| · ",
+    re.MULTILINE,
+)
+"""Separators of a document's texts: blank lines, headings, markers of items, sides of cells, and dots between links."""
 _QUOTED: Final = re.compile(r"(?<!\w)'[^']+'(?!\w)|\"[^\"]+\"")
 _BREAK: Final = re.compile(r"(?<=[.!?;])(?=\s+\S)|\n\s*\n|\n(?=\s*[-*|] )|(?<=:)\n")
 
@@ -147,8 +152,18 @@ def strings(path: Path, content: str) -> Iterator[Text]:
 
 
 def page(path: Path) -> Text:
-    """Return a document or a template as text, without code and targets of links."""
-    return Text(path, 1, _TARGET.sub("]", _MARKUP.sub("", path.read_text(encoding="utf-8"))), doc=False)
+    """Return a document or a template as text: without blocks of code and targets of links, and with X for code."""
+    return Text(path, 1, _TARGET.sub("]", _MARKUP.sub(_gap, path.read_text(encoding="utf-8"))), doc=False)
+
+
+def _gap(found: re.Match[str]) -> str:
+    return "\n\n" if found[0].lstrip().startswith("```") else "X"
+
+
+def parts(document: Text) -> Iterator[Text]:
+    """Yield each paragraph, list item and cell of a document, on one line; headings are left out."""
+    for part in _PART.split(document.words):
+        yield Text(document.path, 1, " ".join(part.replace("**", "").split()), doc=False)
 
 
 def retired(words: str, of: tuple[str, ...]) -> Iterator[str]:
