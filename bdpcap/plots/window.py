@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 
+from bdpcap.explain import gate
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
 from bdpcap.plots import kept, losses, ribbon, stalls
@@ -90,7 +91,7 @@ def draw(canvas: Canvas, flow: Flow, rtts: pd.DataFrame, windows: Windows) -> No
     has everything to one scale.
     """
     summary, samples = flow.summary, samples_of(flow)
-    bdp = known_bdp(summary) or 0.0
+    bdp = gate.full_bdp(known_bdp(summary), int(summary["mss_bytes"])) or 0.0
     # The largest window of the rounds, not of all packets: the window of a SYN limits no round.
     most = largest(floats(rtts["window_max_bytes"]))
     peak, cwnd = windows.in_flight.highest("y"), largest(_cwnd_bytes(samples))

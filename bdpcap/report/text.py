@@ -49,16 +49,19 @@ LINES: Final = 22
 """Maximum number of lines of a text on one flow, unless the full text is requested."""
 
 _MOST: Final = (
-    (2, None, False),
-    (1, None, False),
-    (1, None, True),
-    (1, 2, True),
-    (1, 1, True),
-    (1, 0, True),
+    (2, None, False, True),
+    (1, None, False, True),
+    (1, None, True, True),
+    (1, 2, True, True),
+    (1, 1, True, True),
+    (1, 0, True, True),
+    (1, 0, True, False),
 )
-"""Most doubts, most commands of one advice (None for all), and whether notes are left out: the first that fits `LINES`.
+"""Choices of contents, the first of which that fits `LINES` is taken.
 
-An advice needs all its commands; notes and a second doubt change nothing that a reader does.
+Each has the most doubts, the most commands of one advice (None for all), whether notes are left out, and whether other
+settings of a window are named. An advice needs all its commands; notes and a second doubt change nothing that a reader
+does.
 """
 _FAILED: Final = 3
 """Sentences on failed connections on the first screen, gravest first, and as many on those that opened late."""
@@ -98,10 +101,12 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         *(("", sentence) for sentence in trust.notable(capture)),
     ]
     stalls = part("the common stalls", lambda: common_stalls.shared(capture), lambda _: None)
-    windows = [line for group in shown for line in _window(group.flow, several=several)]
 
-    def first(most: int | None, commands: int | None, brief: bool) -> tuple[list[str], list[str]]:
+    def first(
+        most: int | None, commands: int | None, brief: bool, others: bool
+    ) -> tuple[list[str], list[str]]:
         body = _verdicts(capture, groups, entries, stalls, brief=brief)
+        windows = [line for group in shown for line in _window(group.flow, several=several, others=others)]
         doubts = _doubts(capture, most, windows=full or entries.depend_on_scale)
         return spelt([*head, *doubts, *body, *windows]), spelt(
             _actions(shown, commands, stalls, several=several)
@@ -131,7 +136,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        made, actions = first(None, None, False)
+        made, actions = first(None, None, False, True)
         return _joined([*made, *actions, *spelt([*failed(None), *account, *why, *seen, *about])])
     last = spelt([(None, ""), ("", _more(shown))])
     choices = [first(*most) for most in (_MOST if len(groups) == 1 else _MOST[:1])]
@@ -216,14 +221,17 @@ def _verdict(group: Group, together: str, head: str = "", *, brief: bool) -> lis
     return [*parts, *(("    ", sentence) for sentence in (group.same, together) if sentence)]
 
 
-def _window(flow: Flow, *, several: bool) -> list[Part]:
-    """Return the arithmetic of the setting behind a window that limits a flow; empty where it is unknown."""
+def _window(flow: Flow, *, several: bool, others: bool) -> list[Part]:
+    """Return the arithmetic of the setting behind a window that limits a flow; empty where it is unknown.
+
+    `others` adds other settings that give this window.
+    """
     found = part("the section WHY", lambda: why(flow), lambda _: None)
     if found is None:
         return []
     which = f"Stream {flow.stream}. " if several else ""
-    first, *others = found.sentences
-    return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in others)]
+    first, *rest = found.sentences if others else found.sentences[:1]
+    return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in rest)]
 
 
 def _expected(flow: Flow) -> str:
