@@ -93,7 +93,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             if len(others) > 1 and idle:
                 others.pop("link", None)
             follows = max(others, key=lambda name: others[name])
-            # What little time others then take is within what the link's rate is known to, and a path has one rate.
+            # The little time that others then take changes no known rate of the link, and a path has one.
             then_bps = link_bps if follows == "link" else then_bps
             found.append(Lift(limit, now_bps, then_bps, follows, longer=longer))
     return tuple(sorted(found, key=lambda one: -one.then_bps))

@@ -26,7 +26,7 @@ _DIRECTIONS: Final = ("packets", "start_ns", "ttl")
 """Columns about directions that are read."""
 
 _STEP: Final = np.uint64(0x9E3779B97F4A7C15)
-"""What splitmix64 adds before it mixes."""
+"""The number that splitmix64 adds before it mixes."""
 _MIXING: Final = (
     (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),

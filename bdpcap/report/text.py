@@ -59,8 +59,8 @@ _MOST: Final = (
 )
 """Choices of contents, the first of which that fits `LINES` is taken.
 
-Each has the most doubts, the most commands of one advice (None for all), whether notes are left out, and whether other
-settings of a window are named. An advice needs all its commands; notes and a second doubt change nothing that a reader
+Each has the most doubts, and the most commands of one advice, None for all. Then: whether notes are left out, and
+whether other settings of a window are named. An advice needs all its commands; notes and a second doubt change nothing that a reader
 does.
 """
 _FAILED: Final = 3

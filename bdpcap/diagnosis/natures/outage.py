@@ -222,7 +222,7 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
 def _sent_others(flow: Flow, quiet: Silence) -> bool:
     """Return whether other packets of the receiver's host came in a silence, or as long after one to the flow's end.
 
-    What came much later does not show that the path was there.
+    Much later packets do not show that the path was there.
     """
     if quiet.since_ns is None:
         return False
