@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral
-from textwrap import shorten
 from typing import Final
 
 from bdpcap._core import CaptureError, FilterError
@@ -64,10 +63,15 @@ class NotFoundError(KeyError, IndexError):
         return str(self.args[0])
 
 
+def _shown(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+
+
 def wanted(name: str, given: object, such: str, *, fits: bool) -> None:
     """Refuse an argument unless it fits; `such` is one that would do."""
     if not fits:
-        raise ArgumentError(f"{name} is {shorten(repr(given), _SHOWN, placeholder=' ...')}: give {such}")
+        raise ArgumentError(f"{name} is {_shown(given)}: give {such}")
 
 
 def is_count(given: object) -> bool:

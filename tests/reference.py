@@ -372,7 +372,8 @@ def is_stray(stream: Stream, own: Flow, segment: Segment) -> bool:
 def is_of_device(own: Flow, peer: Flow, segment: Segment) -> bool:
     """RFC 9293 section 3.10.7.4: an ACK out of the window is dropped; one far beyond all data is of no end."""
     bare = not segment.length and not segment.flags & (SYN | FIN | RST) and segment.has(ACK)
-    if not bare or own.nxt is None or peer.nxt is None:
+    sent = any(one.occupies for one in own.captured)
+    if not bare or not sent or own.nxt is None or peer.nxt is None:
         return False
     sequence, acknowledgment = own.relative(segment.sequence), peer.relative(segment.acknowledgment)
     return abs(sequence - own.nxt) > FAR and abs(acknowledgment - peer.nxt) > FAR

@@ -170,7 +170,7 @@ def test_everything_that_scrolls_or_is_clicked_has_focus_by_tab(open_page, writt
 
 
 SAID = {
-    "pair": "every byte that passed one tap passed the other",
+    "pair": "every byte in one capture is in the other",
     "compare": "Throughput by window of 2 captures: the figure needs JavaScript",
     "plot": "time since capture start",
     "udp": "Only UDP: 20 datagrams in 3 flows",

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 
 import pytest
 import yaml
+from conftest import unavailable
 from extras import USES
 from oracles import ROOT, chromium
 
@@ -15,7 +17,7 @@ ELSEWHERE = {"notebook": "tests/test_notebooks.py runs every notebook"}
 @pytest.mark.parametrize("extra", sorted(USES.keys() - ELSEWHERE.keys()))
 def test_an_extra_is_used(extra):
     if extra == "arrow":
-        pytest.importorskip("pyarrow", reason="the extra bdpcap[arrow] is not installed")
+        find_spec("pyarrow") or unavailable("pyarrow")
     if extra == "png":
         chromium()
     command = [sys.executable, ROOT / "tests" / "extras.py", extra]

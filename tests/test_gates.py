@@ -66,14 +66,17 @@ def captures(*folders, names="*.pcap*"):
 
 
 EVERY = 7
-"""Of the labelled captures every seventh is read, so that all of this takes a minute and a half.
+"""Of the labelled captures every seventh is read, as these differ in little.
 
 Three are of one transfer, at its ends and between them: each of these places has its turn.
 """
+OF_PUBLIC = 4
+"""Of the public captures every fourth is read: most are small ones of one collection."""
 REAL = captures("wild", "wild_b", "stress")
 MORE = [
     *captures("stress", names="*.cap"),
-    *captures("windows", "public"),
+    *captures("windows"),
+    *captures("public")[::OF_PUBLIC],
     *captures("lab", "lab_b", "linux61", "apps", "apps_b", "stacks", "programs")[::EVERY],
 ]
 PAGES = [*REAL[4::EVERY], *MORE[:: 4 * EVERY]]

@@ -69,20 +69,13 @@ def why(flow: Flow) -> Why | None:
     first, *rest = solution.best
     # Nobody asks for 424,190 bytes: an odd number belongs to a share that is measured.
     others = [one for one in rest if one.chosen or one.fitted][:_OTHERS]
-    if _is_option(first):
-        same = [one for one in others if _is_same(one, first)]
-        others = [one for one in others if one not in same]
-        sentences = [f"{_spelt(first, same)}{first.agreement}"]
-    else:
-        sentences = [setting.sentence]
+    same = [one for one in others if _is_same(one, first)] if _is_option(first) else []
+    others = [one for one in others if one not in same]
+    sentences = [f"{_spelt(first, same)}{first.agreement}" if _is_option(first) else setting.sentence]
     if others:
         also = "; or ".join(_other(one, first) for one in others)
-        decides = (
-            "settings decide"
-            if {one.setting.era for one in solution.best} == {first.setting.era}
-            else "kernel decides"
-        )
-        sentences.append(f"Or {also}. The receiver's {decides}.")
+        on_one = {one.stack for one in others} <= {one.stack for one in (first, *same)}
+        sentences.append(f"Or {also}. The receiver's {'settings decide' if on_one else 'kernel decides'}.")
     return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
 
 

@@ -59,8 +59,10 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("dropped while capturing", _drops(info)),
     ]
     if info.datagrams:
-        flows = units.number(len(capture.datagrams), "flow")
-        rows.append(("UDP datagrams", f"{units.count(info.datagrams)} in {flows}"))
+        flows = capture.datagrams
+        # Beyond a limit, flows are left out.
+        number = units.count(flows["packets"].sum())
+        rows.append(("UDP datagrams", f"{number} in {units.number(len(flows), 'flow')}"))
     if info.paths:
         rows.append(("tags and tunnels", units.counted(info.paths)))
     if info.filtered_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from bdpcap.read.anonymize import Pseudonyms
 
 Log = str | os.PathLike[str]
-Logs = Log | Sequence[Log]
+Logs = Log | Iterable[Log]
 """The path of a log, or the paths of several."""
+_ONE: Final = (str, bytes, os.PathLike)
+"""Types of a single path, bytes for a clear refusal."""
 APART_NS: Final = 1_000_000_000
 """Largest time between a sample and its flow's packets: the clocks of host and capture may differ."""
 
@@ -196,7 +198,7 @@ def read(ss_logs: Logs = (), tcp_info_logs: Logs = ()) -> Account:
     samples: list[Sample] = []
     unread = []
     for logs, reader in ((ss_logs, ss.read), (tcp_info_logs, tcp_info.read)):
-        for path in logs if isinstance(logs, Sequence) and not isinstance(logs, str) else [logs]:
+        for path in [logs] if isinstance(logs, _ONE) or not isinstance(logs, Iterable) else logs:
             reading = _read(path, reader)
             if not reading.samples:
                 raise ArgumentError(f"{path} holds no sample with time, addresses and numbers")

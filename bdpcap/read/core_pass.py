@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from numbers import Integral
 from pathlib import Path
@@ -52,6 +52,8 @@ COPY_STEP: Final = 1 << 15
 """Frames that are copied in one call; memory holds their bytes meanwhile."""
 TIMES: Final = ("frames", "first_ns", "last_ns", "longest_gap_ns", "furthest_back_ns")
 """Entries of `bdpcap._core.Analysis.captures` that `CaptureInfo.times_of_files` keeps."""
+_STREAM_NUMBERS: Final = 1 << 32
+"""Numbers that a stream may have: the core counts them in 32 bits."""
 STREAMS: Final = 1 << 14
 """Streams whose columns are processed together."""
 
@@ -140,8 +142,7 @@ def opened(
     jobs: int | None = None,
 ) -> _core.Analysis:
     """Return a pass that has not read any frame; for the parameters see `bdpcap._core.Analysis`."""
-    numbers = isinstance(streams, Sequence) and all(isinstance(one, Integral) for one in streams)
-    wanted("streams", streams, "numbers of streams, such as [0]", fits=streams is None or numbers)
+    numbers = None if streams is None else _numbers(streams)
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
     return _core.Analysis(
@@ -149,11 +150,21 @@ def opened(
         filters,
         events=events,
         rounds=rounds,
-        streams=streams,
+        streams=numbers,
         scales=shifts,
         budget=asdict(budget or Budget()),
         jobs=threads(jobs, sources),
     )
+
+
+def _numbers(streams: Iterable[int]) -> list[int]:
+    """Return the numbers of streams of any iterable: a list, an array or a column of a table."""
+    several = isinstance(streams, Iterable) and not isinstance(streams, str | bytes)
+    numbers: list[Any] = list(streams) if several else []
+    fit = several and all(isinstance(one, Integral) for one in numbers)
+    fit = fit and all(0 <= one < _STREAM_NUMBERS for one in numbers)
+    wanted("streams", streams, "numbers of streams, such as [0]", fits=fit)
+    return [int(one) for one in numbers]
 
 
 def steps(

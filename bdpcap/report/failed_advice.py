@@ -56,8 +56,8 @@ _UNSURE: Final = (
 """Advice on refused or late connections that the place of the answers, or other connections, make surer."""
 _TRIED: Final = ("never answered", "refused")
 """Kinds of connections to a peer that is gone."""
-_END_OF_CLAUSE: Final = r"[:;.](?: |$)"
-"""No colon of an address or point of a number: those have no space after them."""
+_END_OF_CLAUSE: Final = r"(?<!:)[:;.](?: |$)"
+"""No colon of an address or point of a number: those have no space after them, or two colons."""
 
 
 def advice(line: Line, kind: str, around: Around) -> str:

@@ -292,11 +292,14 @@ def _kinds(
 
 
 def still_waiting(
-    life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int
+    life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int | None
 ) -> NDArray[np.bool_]:
-    """Return which only SYNs had no answer and no timeout when the capture ended: a later SYN may still open them."""
+    """Return which only SYNs had no answer and no timeout when the capture ended: a later SYN may still open them.
+
+    Without times, none are.
+    """
     unanswered = np.isin(life["handshake"], ("never answered", "challenged"))
-    young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
+    young = capture_end_ns is not None and capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
     waiting: NDArray[np.bool_] = unanswered & (life["syns"] == 1) & young
     return waiting
 

@@ -60,7 +60,8 @@ def sentence(capture: Capture) -> str:
         flows = capture.datagrams
         alone = sum(info.undecoded.values()) < OTHERS * info.frames
         others = "" if alone else f"; other frames: {_held(info)}"
-        number, ways = units.number(info.datagrams, "datagram"), units.number(len(flows), "flow")
+        # Beyond a limit, flows are left out.
+        number, ways = units.number(flows["packets"].sum(), "datagram"), units.number(len(flows), "flow")
         carried = f"{number} in {ways} carried {units.data_size(flows['payload_bytes'].sum())}{others}"
         judged = "UDP has no window and no acknowledgments, so there is no limit to judge."
         return f"{'Only UDP' if alone else 'No TCP. UDP'}: {carried}. {judged}"
@@ -76,7 +77,7 @@ def _connections(capture: Capture) -> str:
         probed = _is_probed(columns, both)
         lone += int(_is_lone(columns, both).sum())
         kind = np.where(probed, _PROBED, columns["handshake"])
-        kind[still_waiting(columns, both, capture.info.last_ns or 0)] = _WAITING
+        kind[still_waiting(columns, both, capture.info.last_ns)] = _WAITING
         found.update(kind[columns["seen"]].tolist())
         first = 2 * columns["stream"][probed][:_LOOKED_AT].astype(np.int64)
         for client, server in zip(*(streams.endpoints(first + end) for end in (0, 1)), strict=True):

@@ -60,8 +60,8 @@ _MOST: Final = (
 """Choices of contents, the first of which that fits `LINES` is taken.
 
 Each has the most doubts, and the most commands of one advice, None for all. Then: whether notes are left out, and
-whether other settings of a window are named. An advice needs all its commands; notes and a second doubt change nothing that a reader
-does.
+whether other settings of a window are named. An advice needs all its commands; notes and a second doubt change nothing
+that a reader does.
 """
 _FAILED: Final = 3
 """Sentences on failed connections on the first screen, gravest first, and as many on those that opened late."""

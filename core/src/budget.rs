@@ -4,8 +4,8 @@
 /// The bounds of a run; the fields are named as in `bdpcap.Limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Maximum number of connections followed, and of UDP flows. Since batches are in flight, up to some 37,000 more may begin before
-    /// the bound takes effect. Those beyond it are ignored; only their packets are counted.
+    /// Maximum number of connections followed, and of UDP flows. Since batches are in flight, up to some 37,000 more
+    /// connections may begin before the bound takes effect. Those beyond it are ignored; only their packets are counted.
     pub connections: usize,
     /// Maximum number of turns kept in total, and of rounds kept for each flow. Later ones are left out.
     pub rows: usize,

@@ -412,13 +412,14 @@ impl Connection {
         }
     }
 
-    /// Does a segment of `from` acknowledge data further beyond those of the peer than any window reaches? With such a
+    /// Does a segment of `from` acknowledge data further from those of the peer than usual windows reach? With such a
     /// sequence number, too, its receiver drops it (RFC 9293 section 3.10.7.4): a device on the way made it, as a probe.
+    /// Where the capture lacks much of both directions, the next data show it, so `from` must have sent some.
     #[cold]
     fn acknowledges_far(&self, from: usize, segment: &Segment) -> bool {
         let peer = &self.halves[1 - from].flow.tap;
         segment.flags.has(Flags::ACK)
-            && self.halves[from].flow.tap.snd_nxt().is_some()
+            && self.halves[from].flow.tap.sent_end().is_some()
             && peer.snd_nxt().is_some()
             && peer.is_far(peer.space.relative(segment.acknowledgment))
     }

@@ -243,7 +243,7 @@ impl Tap {
             .clamp(0, self.unseen_bytes.max(0))
     }
 
-    /// Is the relative number further from SND.NXT than any window reaches? `true` while SND.NXT is unknown.
+    /// Is the relative number further from SND.NXT than usual windows reach? `true` while SND.NXT is unknown.
     #[inline]
     #[must_use]
     pub fn is_far(&self, number: i64) -> bool {
