@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bdpcap.read.core_pass import Read
     from bdpcap.read.facts import Fingerprint
 
-_WRITTEN: Final = 16 << 20
+_WRITTEN: Final = 1 << 20
 """Bytes of an annotated capture that are written in one step."""
 
 

@@ -55,13 +55,12 @@ def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     counting = ranked[ranking.bulk(ranked)]
     flows = counting.head(FLOWS)
     both = counting["stream"].value_counts()
-    rounds = capture.rtts.groupby(_FLOW, sort=False).indices
-    first, *_ = capture._contents.verdicts.hidden
     said: dict[int, list[str]] = defaultdict(list)
+    capture._contents.verdicts.load(sorted({*flows["stream"]}))
     for stream, sender in zip(flows["stream"], flows["sender"], strict=True):
-        rows = rounds[stream, sender]
+        flow = capture.flow(stream, sender)
         whose = f" of {sender}" if both[stream] > 1 else ""
-        for frame, comment in _stretches(capture.rtts.iloc[rows], first[rows], whose):
+        for frame, comment in _stretches(flow.rtts, flow._hidden["first_frame"].to_numpy(), whose):
             said[frame].append(comment)
     for flow in ranking.that_matter(capture):
         for frame, comment in _findings(flow):
