@@ -164,7 +164,8 @@ def test_texts_and_page_of_a_sample_hold_no_number_that_cannot_be(path):
 def test_the_texts_of_a_capture_hold_no_number_that_cannot_be(path):
     capture = bdpcap.analyze(path)
     text = check_texts(capture)
-    if len(ranking.groups(capture)) == 1:
+    # The path of a damaged file is in the text, and may have any length.
+    if len(ranking.groups(capture)) == 1 and not capture.damages:
         assert len(text.splitlines()) <= LINES
 
 

@@ -72,9 +72,7 @@ def _least(flow: Flow) -> str:
     window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
     if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:
         window = min(window, delivered_bps(flow.rtts[flow.rtts["limit"] == "rwnd"]))
-        # A burst that was faster went through the same window.
-        outrun = basis(flow.summary) is Basis.BOUND and (known_bps(flow.summary) or 0) > window
-        gains = not outrun and GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
+        gains = GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
         return f", up to {units.rate(window)} with today's window" if gains else ""
     if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):
         return ""

@@ -135,7 +135,7 @@ def _first(flow: Flow) -> Remedy:
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
         need = finding.values["bdp_bytes"]
-        words += f" The path takes a window of {units.exact_bytes(need)}{_other_buffer(flow, need)}."
+        words += f" Filling the path takes a window of {units.exact_bytes(need)}{_other_buffer(flow, need)}."
     if why is ALL["rwnd"].causes["buffer"]:
         words += _stops(flow)
     if why is ALL["cwnd"].causes["recovery"] and (sack := remedies.sack(flow).words):
@@ -353,7 +353,7 @@ def _stops(flow: Flow) -> str:
     shut_ns = rwnd.shut_ns(flow.rtts)
     if shut_ns < NOTABLE_SHARE * flow.summary["active_ns"]:
         return ""
-    return f" See also why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."
+    return f" Then see why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."
 
 
 def _is_other(code: Code, why: Cause) -> bool:

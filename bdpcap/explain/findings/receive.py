@@ -191,7 +191,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
     steady, stopped = slow_part(flow) > 1 / 2, stopped_ns(flow)
     pace = f": the receiving application takes {spoken_rate(flow)}" if steady else " at times"
     cause = "The receiving application reads more slowly than data arrives, so its window closes."
-    remedy = "Look at the receiving application: a larger buffer fills as well, and the rate stays."
+    remedy = "See why the receiving application reads so slowly: a larger buffer fills as well, and the rate stays."
     if stopped:
         pace = f", and was shut for {units.duration(stopped)} at one go"
         cause = "The receiving application read nothing in that time. Its rate is not known."

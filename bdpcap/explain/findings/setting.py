@@ -252,7 +252,7 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
         code=Code.WINDOW_FIELD_FULL,
         sentence=f"{units.exact_bytes(seen.window)} are the most that this connection can advertise: {most}.",
         cause=(
-            "The handshake fixed this scale; a larger buffer later changes nothing."
+            "The handshake fixed this scale: a larger buffer acts on new connections only."
             if not seen.unscaled
             else "Without a window scale, the field's 16 bits are the whole window."
         ),
