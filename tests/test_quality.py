@@ -908,7 +908,7 @@ def test_data_that_the_capture_lacks_may_be_in_fragments():
     )
     capture = analysed([*more[:3], fragmented(more[3]), *more[4:]])
     said = {flaw.code: flaw.sentence for flaw in capture._contents.quality}
-    assert said["data-missing"].endswith("(filtered out, dropped while capturing, or in 1 IP fragment).")
+    assert said["data-missing"].endswith("(filtered, dropped, or in 1 IP fragment).")
 
 
 @pytest.mark.parametrize(("data_s", "missing_bytes"), [(0.2, 0), (1.5, 5000)])

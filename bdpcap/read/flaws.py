@@ -108,9 +108,9 @@ class Seen:
     def missing_data(self) -> str:
         """The reasons why some acknowledged data may be missing, in a few words."""
         return (
-            f"filtered out, dropped while capturing, or in {units.number(self.fragments, 'IP fragment')}"
+            f"filtered, dropped, or in {units.number(self.fragments, 'IP fragment')}"
             if self.fragments
-            else "filtered out, or dropped while capturing"
+            else "filtered or dropped"
         )
 
     @property
