@@ -80,5 +80,5 @@ def is_count(given: object) -> bool:
 
 
 def of_flow(given: object) -> None:
-    """Refuse what is no `Flow`; modules below cannot import the class."""
+    """Refuse any object but a `Flow`; modules below cannot import the class."""
     wanted("flow", given, "a flow of a capture, such as capture[0]", fits=hasattr(given, "sender"))

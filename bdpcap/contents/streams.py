@@ -71,13 +71,9 @@ class Streams:
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
         """Columns about the directions that carried payload. No round has to be classified."""
-        pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
-        for columns in self.blocks(("carried", *_OF_CARRIERS)):
-            # A port scan has millions of directions without payload.
-            carried = np.flatnonzero(columns["carried"])
-            if len(carried):
-                pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
-        return core_pass.joined(pieces[1:] or pieces)
+        # A port scan has millions of directions without payload.
+        found = self.where(lambda columns: columns["carried"], "carried", *_OF_CARRIERS)
+        return {name: found[name] for name in _OF_CARRIERS}
 
     def opening_ns(self, stream: int) -> int:
         """Return the time from a stream's first SYN to the end of its handshake; 0 where that was not captured."""

@@ -204,7 +204,7 @@ def _by_checksums(capture: Capture, streams: np.ndarray) -> _Where | None:
     An adapter was to complete them, so the packets were captured on the host that sent them. Between programs of one
     machine, as in its containers, nobody completes them.
     """
-    own, other = (column > 0 for column in _of_ends(capture, streams, "partial_checksum"))
+    own, other = _of_ends(capture, streams, "partial_checksum")["partial_checksum"].T > 0
     if 2 * np.count_nonzero(own & other) > len(streams):
         return _Where("captured inside one machine, which runs both ends")
     return _of_most(capture, streams, own, other, "on")
@@ -240,7 +240,7 @@ def _by_ttls(capture: Capture, streams: np.ndarray) -> _Where | None:
 
     A router lowers the TTL (RFC 1812 section 5.3.1): packets of that host passed none, and those of its peers did.
     """
-    own, other = map(hops.passed, _of_ends(capture, streams, "ttl"))
+    own, other = hops.passed(_of_ends(capture, streams, "ttl")["ttl"]).T
     return _of_most(capture, streams, (own == 0) & (other > 0), (other == 0) & (own > 0), _NEXT_TO)
 
 
@@ -340,16 +340,17 @@ def _on_router(capture: Capture, streams: np.ndarray) -> np.ndarray:
 
     The packets of both ends passed no router, and most have a copy with another TTL (RFC 791 section 3.2).
     """
-    packets, copies, ttl = (
-        np.stack(_of_ends(capture, streams, name), axis=1) for name in ("packets", "routed_copies", "ttl")
-    )
-    on_router: np.ndarray = np.all((2 * copies > packets) & np.isin(ttl, hops.INITIAL_TTLS), axis=1)
+    columns = _of_ends(capture, streams, "packets", "routed_copies", "ttl")
+    copied = 2 * columns["routed_copies"] > columns["packets"]
+    on_router: np.ndarray = np.all(copied & np.isin(columns["ttl"], hops.INITIAL_TTLS), axis=1)
     return on_router
 
 
-def _of_ends(capture: Capture, streams: np.ndarray, name: str) -> list[np.ndarray]:
-    """Return a column about both directions of some streams, that of the client's first."""
-    return [capture._contents.streams.at(2 * streams + end, name)[name] for end in (0, 1)]
+def _of_ends(capture: Capture, streams: np.ndarray, *names: str) -> dict[str, np.ndarray]:
+    """Return columns about some streams, each of shape (n, 2): both directions, the client's first."""
+    both = (2 * streams[:, None] + np.arange(2)).ravel()
+    columns = capture._contents.streams.at(both, *names)
+    return {name: column.reshape(-1, 2) for name, column in columns.items()}
 
 
 def _delayed(capture: Capture) -> str:
