@@ -54,6 +54,14 @@ def test_a_reset_in_answer_to_the_syn_refuses():
     assert (seen.handshake, seen.ended, seen.ended_by) == ("refused", "rst", str(SERVER))
 
 
+def test_a_client_that_tries_again_was_refused():
+    refused = "0 > S 0:0(0) win 64240\n+.020 < R. 0:0(0) ack 1 win 0\n+.5 > S 0:0(0) win 64240"
+    seen = lived(refused)
+    assert (seen.handshake, seen.syns, seen.ended) == ("refused", 2, "rst")
+    seen = lived(f"{refused}\n+.020 < S. 0:0(0) ack 1 win 65535\n+0 > . 1:1(0) ack 1 win 502")
+    assert (seen.handshake, seen.ended) == ("complete", "open")
+
+
 def test_a_reset_that_acknowledges_no_syn_refuses_nothing():
     # RFC 9293 section 3.10.7.3: in SYN-SENT a reset counts if its acknowledgment does.
     seen = lived("0 > S 0:0(0) win 64240\n+.020 < R. 0:0(0) ack 5000 win 0")

@@ -182,8 +182,10 @@ impl Lifecycle {
                 self.answered_ns.get_or_insert(time_ns);
             }
             self.syns[from] = self.syns[from].saturating_add(1);
-            // Earlier segments of the server, and so its reset, belong to an older connection.
-            if from == 0 && !self.sent_non_syn[0] {
+            // Earlier segments of the server, and so its reset, belong to an older connection. A refusal belongs to
+            // this one: a client that tries again was refused, unless the server accepts then.
+            let is_forgotten = if self.refused { from == 1 } else { from == 0 };
+            if is_forgotten && !self.sent_non_syn[0] {
                 (self.reset_by, self.refused) = (None, false);
             }
         } else {
