@@ -429,3 +429,15 @@ def test_a_client_that_resets_the_middle_of_an_answer_left_nothing_unanswered():
         "+.001 > R. 1:1(0) ack 1 win 0",
     ]
     assert not connections.sentences(analyzed("\n".join(lines)))
+
+
+def test_a_client_that_resets_what_it_asked_nothing_of_was_done():
+    """A server of events speaks first, and its client owes no answer."""
+    packets = scenario(
+        f"""{HANDSHAKE}
+        +.1    < P. 1:101(100) ack 1 win 502
+        +.0001 > .  1:1(0) ack 101 win 502
+        +5     > R. 1:1(0) ack 101 win 0
+        """
+    )
+    assert connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets)))) == []

@@ -240,7 +240,8 @@ def _kinds(
     dropped = (
         (handshake == "not captured") & ~by_client & (life["client_unacknowledged_bytes"] >= FAREWELL_BYTES)
     )
-    unanswered = (complete | dropped) & ~closed & (own_bytes == 0) & asked
+    # A client that resets what it never asked anything of was done with it.
+    unanswered = (complete | dropped) & ~closed & ~by_client & (own_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     waiting = still_waiting(life, both, capture_end_ns)
