@@ -78,19 +78,30 @@ def test_requests_that_other_sides_held_are_not_the_same():
     assert "1 more flow to 198.51.100.2:80: at another pace (stream 1)" in group.same
 
 
+def asks(size, answer):
+    """Twelve requests of `size` bytes with answers of `answer` bytes."""
+    return "".join(
+        f"+.001 > P. {1 + size * n}:{1 + size * (n + 1)}({size}) ack {1 + answer * n} win 502\n"
+        f"+{0.4 + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
+        f"ack {1 + size * (n + 1)} win 500\n"
+        for n in range(12)
+    )
+
+
 def test_requests_of_two_streams_are_one_entry():
     # Of the two, one has the larger answers, and the other the larger requests.
-    def asks(size, answer):
-        return "".join(
-            f"+.001 > P. {1 + size * n}:{1 + size * (n + 1)}({size}) ack {1 + answer * n} win 502\n"
-            f"+{0.4 + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
-            f"ack {1 + size * (n + 1)} win 500\n"
-            for n in range(12)
-        )
-
     found = screen.entries(ranking.groups(connections(asks(100, 1400), asks(700, 900))))
     (only,) = found.detailed
     assert set(only.flows["stream"]) == {0, 1}
+
+
+def test_a_stream_that_is_only_like_the_requests_of_an_entry_is_not_shown():
+    # The answers of the third are less than a hundredth of all bytes, and its requests are like those of the others.
+    capture = connections(asks(700, 1400), asks(100, 900), asks(100, 20))
+    found = screen.entries(ranking.groups(capture))
+    (only,) = found.detailed
+    assert set(only.flows["stream"]) == {0, 1}
+    assert headline.rest(capture, found.shown).startswith("2 more flows not shown")
 
 
 @pytest.mark.parametrize(

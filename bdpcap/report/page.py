@@ -147,7 +147,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         sources=sources,
         exchanges=exchanges.section,
         all_of_it="" if about else headline.summary(capture, groups),
-        rest="" if about else _rest(capture, groups),
+        rest="" if about else _rest(capture, groups, entries.shown),
         stalls="" if about else str(common_stalls.shared(capture) or ""),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
@@ -171,9 +171,9 @@ def html(capture: Capture, about: Flow | None = None) -> str:
     )
 
 
-def _rest(capture: Capture, groups: list[Group]) -> str:
+def _rest(capture: Capture, groups: list[Group], named: list[Group]) -> str:
     """Return sentences on the flows that have no section."""
-    rest = headline.rest(capture, groups, "the table below lists them")
+    rest = headline.rest(capture, named, "the table below lists them")
     return " ".join(filter(None, [rest, oversized.sentence(capture, groups)]))
 
 

@@ -64,6 +64,8 @@ class Entries:
     """The groups with a separate verdict on the first screen, and one sentence on the others."""
 
     detailed: list[Group]
+    shown: list[Group]
+    """All groups that the first screen names, those without a separate verdict, too."""
     sums: list[str]
     """Sentence on the flows that share a full link, for each of `detailed`; may be empty."""
     quiet: str
@@ -79,6 +81,7 @@ def entries(groups: list[Group]) -> Entries:
     """Return the entries of the first screen; requests of both directions of a stream are one, as are quiet flows."""
     detailed: list[Group] = []
     quiet: list[Group] = []
+    answered: list[Group] = []
     asked: set[int] = set()
     told = _together(groups)
     kinds = [_nature(one) for one in told]
@@ -91,14 +94,17 @@ def entries(groups: list[Group]) -> Entries:
             # A quiet stream has the bytes of both directions.
             if any(streams & set(one.flows["stream"]) for one in quiet):
                 quiet.append(group)
+            else:
+                answered.append(replace(group, others=group.others[group.others["stream"].isin(asked)]))
             continue
         asked |= streams if asks else set()
-        slight = place > first and kind is not STOPPED and _is_slight(group.flow, detailed)
+        slight = place > first and kind not in (OUTAGE, STOPPED) and _is_slight(group.flow, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
     # A flow at which nothing is to be mended comes after those that have something.
     detailed.sort(key=lambda group: not ranking.has_place(group.flow))
-    return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
+    shown = [*detailed, *quiet, *answered]
+    return Entries(detailed, shown, _sums(detailed), _quiet(quiet, detailed))
 
 
 def _nature(group: Group) -> Nature | None:
@@ -249,7 +255,7 @@ def rate(flow: Flow) -> str:
     kind = nature(flow)
     if kind not in (None, BLACK_HOLE, OUTAGE, LOSSES, LATE, STOPPED, HIDDEN):
         return ""
-    if moved := speed(flow):
+    if moved := speed(flow, besides_active=kind is None):
         return moved
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     # No rate of a path is known for a time without an answer.

@@ -202,7 +202,7 @@ def _verdicts(
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        said = [entries.quiet, headline.rest(capture, groups), oversized.sentence(capture, groups)]
+        said = [entries.quiet, headline.rest(capture, entries.shown), oversized.sentence(capture, groups)]
         if stalls is not None:
             said.append(stalls.fact if entries.detailed else str(stalls))
         return [("  ", sentence) for sentence in said if sentence]
