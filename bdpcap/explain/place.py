@@ -134,7 +134,7 @@ def _shown(capture: Capture, rows: np.ndarray) -> _Where:
         return unpadded
     # A NAT that answers at once looks near.
     made = _by_checksums(capture, streams) or _by_padding(capture, streams) if found.own else None
-    return made if made and made.own and made.own[0] not in found.own else found
+    return made if made and not set(made.own) & set(found.own) else found
 
 
 def _by_delays(capture: Capture, rows: np.ndarray) -> _Where:

@@ -16,6 +16,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Capture
     from bdpcap.read.facts import CaptureInfo
+    from bdpcap.read.quality import Flaw
 
 NOTABLE: Final = ("copies", "delivered-twice", "wifi-retries")
 """Flaws that change no verdict, but that a reader of the capture must know."""
@@ -116,10 +117,18 @@ def _kinds(info: CaptureInfo) -> str:
     return units.number(info.streams, "TCP stream")
 
 
+def _is_often(capture: Capture, flaw: Flaw) -> bool:
+    return flaw.count >= max(1.0, NOTABLE_SHARE * capture.info.frames)
+
+
+def names_twice(capture: Capture) -> bool:
+    """Return whether `notable` names which device delivers packets twice."""
+    return any(flaw.code == "delivered-twice" and _is_often(capture, flaw) for flaw in capture.quality)
+
+
 def notable(capture: Capture) -> list[str]:
     """Return sentences on a flaw of a hundredth of the frames or more, and on traits that many paths share."""
-    least = max(1.0, NOTABLE_SHARE * capture.info.frames)
-    flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
+    flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and _is_often(capture, flaw)]
     shared = shared_mss.sentence(capture), shared_losses.sentence(capture)
     return [*flaws, *(said for said in shared if said)]
 

@@ -26,7 +26,7 @@ from bdpcap.diagnosis.natures.outage import reached_others
 from bdpcap.diagnosis.natures.short import LITTLE, late_answer_ns
 from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.relay import BEHIND, relayed
-from bdpcap.explain import place
+from bdpcap.explain import place, trust
 from bdpcap.explain.findings import requests
 from bdpcap.explain.findings.congestion import mostly_needless
 from bdpcap.explain.findings.path_mtu import too_big
@@ -135,7 +135,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         no_need = "" if noticed or late or connections.in_vain(capture) else " and need no mending"
         well_but = f"{no_need}; {' and '.join(but)}"
         # Above the verdict stands which device delivers packets twice.
-        other = " else" if capture.info.delivered_twice else ""
+        other = " else" if trust.names_twice(capture) else ""
         return f"{whole}{well_but if but else _well(shown, other, noticed=noticed)}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
