@@ -458,7 +458,7 @@ def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(kind, monkey
     monkeypatch.setattr(ranking, "listed", lambda _capture, flows: flows["stream"].tolist())
     for outages, said in (
         ({1, 2}, "the same verdict"),
-        ({2}, "the same verdict in stream 2 only"),
+        ({2}, "the same verdict, but for stream 1"),
         (set(), f"no {kind.title} there"),
     ):
         stalled = {group.flow, *outages}

@@ -20,16 +20,16 @@ def flow(
     window_mbps=None,
     app_share=0.0,
     rwnd_share=0.0,
-    full_mbps=18,
+    in_flight_mbps=None,
 ):
-    """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's, its window's, and with that full."""
+    """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's, its window's, and while in flight."""
     limits = [limit, "rwnd"] if rwnd_share else [limit]
     rtts = pd.DataFrame(
         {
             "limit": limits,
             "start_ns": 0,
             "end_ns": 10**9,
-            "acked_bytes": [rate_mbps * MBIT / 8 for rate_mbps in (own_mbps, full_mbps)[: len(limits)]],
+            "acked_bytes": own_mbps * MBIT / 8,
             "detail": "",
             "window_max_bytes": 0.0,
         }
@@ -50,10 +50,18 @@ def flow(
         "active_throughput_bps": own_mbps * MBIT,
         "payload_bytes": own_mbps * MBIT / 8,
     }
-    nothing_missing = {"unseen_bytes": 0, "unsent_bytes": 0, "acked_bytes": own_mbps * MBIT / 8}
+    data_ns = int(own_mbps / (in_flight_mbps or own_mbps) * 1e9)
+    counts = {
+        "unseen_bytes": 0,
+        "unsent_bytes": 0,
+        "acked_bytes": own_mbps * MBIT / 8,
+        "data_ns": data_ns,
+        "pauses_ns": 0,
+        "sender_side_ns": 0,
+    }
     summary["app_share"] = max(app_share, summary["app_share"])
     summary["rwnd_share"] = max(rwnd_share, summary["rwnd_share"])
-    return SimpleNamespace(rtts=rtts, summary=summary, _counts=nothing_missing)
+    return SimpleNamespace(rtts=rtts, summary=summary, _counts=counts)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +79,11 @@ def flow(
             "more without losses; the network can carry at least 40.0 Mbit/s",
         ),
         (flow(path_mbps=10, most_mbps=800), "more without losses"),
+        # While data were in flight, they were as fast.
+        (flow(path_mbps=40, most_mbps=800, in_flight_mbps=50), "more without losses"),
         # The window held the flow, too: it is the next limit, if it lets more pass than did.
         (
             flow(path_mbps=40, most_mbps=800, window_mbps=20, rwnd_share=0.3),
-            "more without losses, up to 18.0 Mbit/s with today's window",
-        ),
-        (
-            flow(path_mbps=40, most_mbps=800, window_mbps=20, rwnd_share=0.3, full_mbps=30),
             "more without losses, up to 20.0 Mbit/s with today's window",
         ),
         (flow(path_mbps=40, most_mbps=800, window_mbps=10.1, rwnd_share=0.3), "more without losses"),

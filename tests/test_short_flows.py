@@ -289,7 +289,7 @@ def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():
     assert set(rounds["limit"]) == {"cwnd"}
 
 
-def copied(greeting_ns, exchanges=1):
+def copied(greeting_ns):
     """Return a flow whose greeting took so long, and which then sent 1 MB in 20 ms and was idle for a minute."""
     ends = [greeting_ns, greeting_ns + 20_000_000, greeting_ns + 60_020_000_000]
     rtts = pd.DataFrame(
@@ -307,6 +307,7 @@ def copied(greeting_ns, exchanges=1):
         "active_ns": ends[1],
         "idle_share": 60e9 / ends[-1],
         "mss_bytes": 1460,
+        "rtt_min_ns": 20_000_000,
         "payload_bytes": 1_020_000,
         "active_throughput_bps": 8 * 1_020_000e9 / ends[1],
     }
@@ -318,7 +319,7 @@ def copied(greeting_ns, exchanges=1):
         capture=capture,
         stream=0,
         receiver="server",
-        exchanges=range(exchanges),
+        exchanges=range(1),
         rtts=rtts,
         summary=pd.Series(summary),
         _counts={
@@ -326,6 +327,7 @@ def copied(greeting_ns, exchanges=1):
             "unseen_bytes": 0,
             "data_ns": greeting_ns + 20_000_000,
             "pauses_ns": 0,
+            "sender_side_ns": 0,
         },
         _hidden=pd.DataFrame(
             {"length_ns": rtts["end_ns"] - rtts["start_ns"], "empty_ns": [0, 0, 60_000_000_000]}
@@ -333,9 +335,9 @@ def copied(greeting_ns, exchanges=1):
     )
 
 
-def timed(greeting_ns, exchanges=1):
+def timed(greeting_ns):
     """Return the same flow, which its program limited."""
-    flow = copied(greeting_ns, exchanges)
+    flow = copied(greeting_ns)
     flow.summary = pd.concat([flow.summary, pd.Series({"limit": "app"})])
     return flow
 
@@ -346,10 +348,20 @@ def test_small_exchanges_are_no_time_of_a_transfer(monkeypatch):
         "1.00 MB of 1.02 MB in 20 ms at 400 Mbit/s; for another 60.4 s the connection was idle or exchanged little."
     )
     assert short.speed(timed(10_000_000)) == (
-        "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection carried no data."
+        "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s it had nothing to send."
     )
-    # Its peer asked again in that time.
-    assert short.speed(timed(10_000_000, exchanges=2)).endswith("for another 60 s it had nothing to send.")
+    # The verdict of another nature has the active time.
+    assert short.speed(timed(10_000_000), besides_active=True) == (
+        "1.02 MB in 30 ms at 270 Mbit/s; outside its active time, it had nothing to send for 60 s."
+    )
+
+
+def test_a_rate_of_less_than_a_round_trip_is_that_of_an_adapter(monkeypatch):
+    """No data beyond an initial window are acknowledged within less than a round trip (RFC 5681 section 3.1)."""
+    monkeypatch.setattr(short.relay, "passes_on", lambda _flow: False)
+    flow = timed(400_000_000)
+    flow.summary["rtt_min_ns"] = 20_000_001
+    assert short.speed(flow).startswith("1.00 MB of 1.02 MB within 100 ms; ")
 
 
 @pytest.mark.parametrize(
@@ -562,7 +574,7 @@ def test_what_was_sent_again_is_a_hold_of_a_short_transfer_only_if_it_took_long(
     flow = copied(10_000_000)
     flow.summary = pd.concat(
         [
-            flow.summary.drop("active_ns"),
+            flow.summary.drop(["active_ns", "rtt_min_ns"]),
             pd.Series(
                 {
                     "limit": "cwnd",

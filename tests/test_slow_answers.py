@@ -75,7 +75,14 @@ def test_flows_without_an_entry_that_waited_are_not_well():
     assert "nothing to mend" not in headline.no_bulk(made).lower()
 
 
-@pytest.mark.parametrize(("waits", "told"), [([0.01, 2, 1.5], "stream 1 waited 2 s"), ([0.01, 0.5], "")])
+@pytest.mark.parametrize(
+    ("waits", "told"),
+    [
+        ([0.01, 2, 1.5], "stream 1, longest of all, waited 2 s"),
+        ([0.01, 2, 0.5], "stream 1 waited 2 s"),
+        ([0.01, 0.5], ""),
+    ],
+)
 def test_the_longest_of_few_slow_answers_is_named(waits, told):
     made = capture(waits)
     said = slow_answers.exception(made, made.flows)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bdpcap.explain.capacity import Basis, basis, delivered_bps, doublings, is_burst, known_bps, spoken
+from bdpcap.explain import in_flight
+from bdpcap.explain.capacity import Basis, basis, doublings, is_burst, known_bps, spoken
 from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import rates, units
@@ -66,17 +67,15 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much.
 
-    A receive window that also limited the flow is the next limit, and its rate is known. Queues lengthen the round
-    trip in its rounds, so their own rate counts.
+    A receive window that also limited the flow is the next limit, and its rate is known.
     """
     window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
     if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:
-        window = min(window, delivered_bps(flow.rtts[flow.rtts["limit"] == "rwnd"]))
         gains = GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
         return f", up to {units.rate(window)} with today's window" if gains else ""
     if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):
         return ""
-    if (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
+    if (known_bps(flow.summary) or 0) < max(GAIN * active_bps(flow), in_flight.whole(flow).reached_bps):
         return ""
     return f"; the network can carry {spoken(flow.summary)}"
 

@@ -247,10 +247,11 @@ def trip_ns(flow: Flow) -> int | None:
     Where the way from the tap to the sender is unknown, each direction shows its part of the path. The larger is nearer
     to the whole.
     """
-    sides = flow.capture._contents.streams.sides(flow.stream)
-    whole = flow._counts["sender_side_ns"] is not None
-    trips = [flow.summary["rtt_min_ns"]] if whole else [ns for ns in sides["rtt_min_ns"] if ns != _core.NULL]
-    return max((int(ns) for ns in trips if pd.notna(ns)), default=None)
+    if flow._counts["sender_side_ns"] is not None:
+        rtt_ns = flow.summary["rtt_min_ns"]
+        return None if pd.isna(rtt_ns) else int(rtt_ns)
+    trips = flow.capture._contents.streams.sides(flow.stream)["rtt_min_ns"]
+    return max((int(ns) for ns in trips if ns != _core.NULL), default=None)
 
 
 def answering_ns(flow: Flow, rounds: pd.DataFrame) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.exchange_shares import trip_ns
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.reached import acknowledged_bytes, lacks
 from bdpcap.words import rates, units
@@ -40,12 +41,20 @@ class Transfer:
     is_bound: bool
     """Whether more bytes were acknowledged than `moved_bytes`."""
     is_paced: bool
-    """Whether the bytes are more than an initial window, so that their time depends on acknowledgments."""
+    """Whether the bytes are more than an initial window, so that their time depends on acknowledgments.
+
+    A time of less than a round trip is none of these: next to the receiver, packets come in batches of its adapter.
+    """
 
     @property
     def spanned_ns(self) -> int:
         """Time from the first byte to the acknowledgment of the last, pauses included."""
         return self.in_flight_ns + self.pauses_ns
+
+    @property
+    def reached_bps(self) -> float:
+        """Rate while the bytes were in flight, in bit/s; 0 where the time is unknown."""
+        return rates.of_bytes(self.moved_bytes, self.in_flight_ns) if self.is_timed else 0.0
 
     @property
     def _coarse_ns(self) -> int | None:
@@ -75,8 +84,7 @@ class Transfer:
         has_pauses = self.pauses_ns > NOTABLE_SHARE * self.in_flight_ns
         if not self.is_paced and (self._coarse_ns or has_pauses):
             return f"{size}{of} within {units.duration(self._coarse_ns or self.spanned_ns)}"
-        reached = rates.of_bytes(self.moved_bytes, self.in_flight_ns)
-        rate = gate.reached_bps(reached) if self.is_paced else None
+        rate = gate.reached_bps(self.reached_bps) if self.is_paced else None
         at = (
             "" if rate is None else f" at {units.rounded(rate, 'bit/s')}{' or more' if self.is_bound else ''}"
         )
@@ -99,8 +107,12 @@ def whole(flow: Flow) -> Transfer:
         int(counts["pauses_ns"]),
         measured and int(counts["acked_bytes"]) > 0 and 0 < int(counts["data_ns"]) < units.YEAR_NS,
         lacks(flow) and acknowledged is None,
-        moved > _initial_window_bytes(flow),
+        _is_paced(flow, moved, int(counts["data_ns"])),
     )
+
+
+def _is_paced(flow: Flow, moved_bytes: int, in_flight_ns: int) -> bool:
+    return moved_bytes > _initial_window_bytes(flow) and in_flight_ns >= (trip_ns(flow) or 0)
 
 
 def _initial_window_bytes(flow: Flow) -> int:
@@ -112,12 +124,13 @@ def within(flow: Flow, rounds: pd.DataFrame) -> Transfer:
     times = flow._hidden.loc[rounds.index]
     lasting_ns = int((times["length_ns"] - times["empty_ns"]).clip(lower=0).sum())
     every, moved = whole(flow), int(rounds["acked_bytes"].sum())
+    # A round with the handshake or with the FIN has time without payload.
+    in_flight_ns = min(lasting_ns, every.in_flight_ns)
     return Transfer(
         moved,
-        # A round with the handshake or with the FIN has time without payload.
-        min(lasting_ns, every.in_flight_ns),
+        in_flight_ns,
         0,
         every.is_timed and lasting_ns > 0,
         every.is_bound,
-        moved > _initial_window_bytes(flow),
+        _is_paced(flow, moved, in_flight_ns),
     )

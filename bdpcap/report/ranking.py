@@ -88,8 +88,8 @@ class Group:
             return "at another pace" if len(others) == 1 else "at other paces"
         if not alike:
             return f"no {kind.title} there"
-        which = units.streams(sorted(alike))
-        return f"the same verdict in {which[0].lower()}{which[1:]} only"
+        which = units.streams(sorted(set(asked["stream"]) - set(alike)))
+        return f"the same verdict, but for {which[0].lower()}{which[1:]}"
 
     @property
     def flows(self) -> pd.DataFrame:

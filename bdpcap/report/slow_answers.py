@@ -59,7 +59,8 @@ def exception(capture: Capture, flows: pd.DataFrame) -> str:
     stream, server = int(longest["stream"]), host(str(longest["server"]))
     if _is_relayed(capture, stream):
         return ""
-    return f", but stream {stream} waited {units.duration(late.max())} for the answer of {server}"
+    most = ", longest of all," if len(late) > 1 else ""
+    return f", but stream {stream}{most} waited {units.duration(late.max())} for the answer of {server}"
 
 
 def _only_answers(capture: Capture, flows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:

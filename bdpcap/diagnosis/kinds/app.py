@@ -238,7 +238,7 @@ def _beside_trips(flow: Flow, own: pd.DataFrame) -> str:
     if found is None or server_ns < NOTABLE_OWN * (own["end_ns"] - own["start_ns"]).sum():
         return ""
     server = both(flow.sender, flow.receiver)[int(flow.is_from_client)]
-    return f", and {server} took {units.duration(server_ns)} more in all"
+    return f", and {units.duration(server_ns)} more passed at {server} or in delays of the path"
 
 
 def _are_trips(flow: Flow, own: pd.DataFrame) -> bool:

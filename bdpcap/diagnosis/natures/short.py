@@ -44,8 +44,11 @@ _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
 
 
-def speed(flow: Flow) -> str:
-    """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other."""
+def speed(flow: Flow, *, besides_active: bool = False) -> str:
+    """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other.
+
+    The rest of its life follows. With `besides_active`, that is its idle time, as its verdict has the active time.
+    """
     summary = flow.summary
     idle_ns = gate.idle_ns(summary)
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
@@ -59,12 +62,12 @@ def speed(flow: Flow) -> str:
     if not moved.is_timed or rest_ns <= 0:
         return ""
     answer = _answer(flow, without_ns)
+    if besides_active:
+        lasted = units.duration(idle_ns)
+        return f"{_moved(flow, bulk)}; outside its active time, it had nothing to send for {lasted}{answer}."
     if rest_ns < NOTICED_NS:
         return f"{_moved(flow, bulk)}{answer}."
-    idle = "the connection was idle or exchanged little"
-    if bulk is None:
-        asked = len(flow.exchanges) > 1 or _is_other_busy(flow)
-        idle = "it had nothing to send" if asked else "the connection carried no data"
+    idle = "the connection was idle or exchanged little" if bulk is not None else "it had nothing to send"
     is_apart = moved.is_exact and not (bulk is None and _is_counted(flow))
     another = "another " if is_apart else ""
     return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{answer}."
@@ -83,13 +86,6 @@ def _answer(flow: Flow, without_ns: int) -> str:
     ):
         return ""
     return f", and the server took {units.duration(answer_ns)} to answer"
-
-
-def _is_other_busy(flow: Flow) -> bool:
-    """Return whether the other direction was active for longer than a flow, and so in a part of its idle time."""
-    flows = flow.capture.flows
-    other = flows[(flows["stream"] == flow.stream) & (flows["sender"] == flow.receiver)]
-    return bool((other["active_ns"] > (1 + nearly_all.REST) * flow.summary["active_ns"]).any())
 
 
 def ends_by_itself(flow: Flow) -> bool:
