@@ -121,16 +121,21 @@ def _is_often(capture: Capture, flaw: Flaw) -> bool:
     return flaw.count >= max(1.0, NOTABLE_SHARE * capture.info.frames)
 
 
-def names_twice(capture: Capture) -> bool:
-    """Return whether `notable` names which device delivers packets twice."""
-    return any(flaw.code == "delivered-twice" and _is_often(capture, flaw) for flaw in capture.quality)
+def asks_to_mend(capture: Capture) -> bool:
+    """Return whether `notable` has a trait of the network that somebody may mend."""
+    twice = any(flaw.code == "delivered-twice" and _is_often(capture, flaw) for flaw in capture.quality)
+    return twice or any(_shared(capture))
+
+
+def _shared(capture: Capture) -> tuple[str, ...]:
+    """Return sentences on traits that many paths share, each empty without it."""
+    return shared_mss.sentence(capture), shared_losses.sentence(capture)
 
 
 def notable(capture: Capture) -> list[str]:
     """Return sentences on a flaw of a hundredth of the frames or more, and on traits that many paths share."""
     flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and _is_often(capture, flaw)]
-    shared = shared_mss.sentence(capture), shared_losses.sentence(capture)
-    return [*flaws, *(said for said in shared if said)]
+    return [*flaws, *(said for said in _shared(capture) if said)]
 
 
 def caveats(capture: Capture) -> list[str]:

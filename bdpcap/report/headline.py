@@ -132,10 +132,12 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         ]
         noticed = _is_another_noticed(capture, flows, shown)
         # Flows of a connection that failed or opened late are no success.
-        no_need = "" if noticed or late or connections.in_vain(capture) else " and need no mending"
+        # Above the verdict stands what else is to be mended, as a device that delivers packets twice.
+        mends = trust.asks_to_mend(capture)
+        no_mending = f" and need no {'other ' if mends else ''}mending"
+        no_need = "" if noticed or late or connections.in_vain(capture) else no_mending
         well_but = f"{no_need}; {' and '.join(but)}"
-        # Above the verdict stands which device delivers packets twice.
-        other = " else" if trust.names_twice(capture) else ""
+        other = " else" if mends else ""
         return f"{whole}{well_but if but else _well(shown, other, noticed=noticed)}."
     without = fine["payload_bytes"].sum() / total
     if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
