@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bdpcap.diagnosis.kinds import ALL
-from bdpcap.diagnosis.model import Weight
-from bdpcap.explain.findings import Code, found
+from bdpcap.explain.findings import Code, Weight, found
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -17,26 +16,6 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding
 
 __all__ = ["cause", "datagrams", "remedied", "root_cause", "weights"]
-
-_NO_CAUSE: Final = {
-    Code.WHAT_IT_TAKES,
-    Code.QUEUE_STANDING,
-    Code.UDP_BESIDE,
-    Code.SEND_BUFFER_SHARE,
-    Code.WINDOW_RAMP,
-    Code.WINDOW_UNSCALED,
-    Code.WINDOW_SCALE_UNKNOWN,
-    Code.SEGMENT_SIZE,
-    Code.PATH_MTU,
-    Code.LEFT_OUT,
-}
-"""Findings that explain a flow or contribute to its limit, but are never the root cause."""
-
-_REMEDIED_BY: Final = {Code.WINDOW_BELOW_BDP: Code.WHAT_IT_TAKES}
-"""Root causes with another finding that has the remedy in detail, if the flow has that finding."""
-
-_OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.PROXY, Code.WINDOW_SCALE_UNKNOWN}
-"""Findings about the capture, not the transfer: their remedy is a better capture."""
 
 
 @once
@@ -51,14 +30,15 @@ def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
     """
     Return a flow's findings in order, each with its weight.
 
-    The first finding is the root cause if the limit is decided, the finding has a remedy, and its code can be a root
-    cause. Other findings with a remedy contribute, unless they are about the capture. The remaining findings are notes.
+    The first finding is the root cause if the limit is decided, the finding has a remedy, and its code may be a root
+    cause. Other findings with a remedy contribute, unless their code is a note's. The remaining findings are notes.
     """
     weighted = []
     for place, finding in enumerate(found(flow)):
-        if not finding.remedy or finding.code in _OF_THE_CAPTURE:
+        heaviest = finding.code.heaviest
+        if not finding.remedy or heaviest is Weight.NOTE:
             weight = Weight.NOTE
-        elif place == 0 and finding.code not in _NO_CAUSE and flow.summary["limit"] != "unknown":
+        elif place == 0 and heaviest is Weight.ROOT_CAUSE and flow.summary["limit"] != "unknown":
             weight = Weight.ROOT_CAUSE
         else:
             weight = Weight.CONTRIBUTING
@@ -74,8 +54,7 @@ def root_cause(flow: Flow) -> Finding | None:
 def remedied(flow: Flow) -> Finding | None:
     """Return the finding with the remedy for the root cause, None without a root cause."""
     root = root_cause(flow)
-    how = _REMEDIED_BY.get(root.code) if root else None
-    return found(flow).of(how) or root
+    return root and (found(flow).of(root.code.in_detail) or root)
 
 
 def datagrams(flow: Flow) -> Finding | None:

@@ -1,9 +1,8 @@
-"""Parts of a diagnosis: a limit with its causes, the nature of a flow, and the weight of a finding."""
+"""Parts of a diagnosis: a limit with its causes, and the nature of a flow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,15 +12,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "exchange", "longest", "spanning"]
-
-
-class Weight(StrEnum):
-    """Weights of findings, in falling order."""
-
-    ROOT_CAUSE = "root cause"
-    CONTRIBUTING = "contributing"
-    NOTE = "note"
+__all__ = ["Cause", "Limit", "Nature", "Shown", "exchange", "longest", "spanning"]
 
 
 class Shown(NamedTuple):

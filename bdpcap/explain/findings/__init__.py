@@ -21,7 +21,7 @@ from bdpcap.explain.findings import (
     tap,
     udp,
 )
-from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
+from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings, Weight
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "Weight", "findings", "found"]
 
 _CERTAIN: Final = 0.95
 """Confidence of a flow's verdict from which on its finding is certain: rules were wrong once in twenty; a choice."""

@@ -6,7 +6,7 @@ import html
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,45 +16,82 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
-__all__ = ["Certainty", "Code", "Finding", "Findings", "frames"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "Weight", "frames"]
+
+
+class Weight(StrEnum):
+    """Weights of findings, in falling order."""
+
+    ROOT_CAUSE = "root cause"
+    CONTRIBUTING = "contributing"
+    NOTE = "note"
 
 
 class Code(StrEnum):
-    """Stable identifier of a finding, for programs. docs/explanations.md lists when each finding fires."""
+    """
+    Stable identifier of a finding, for programs, with the heaviest weight that the finding may have.
 
-    WINDOW_BELOW_BDP = "window-below-bdp"
+    One that only explains a flow, or adds to its limit, contributes at most. One about the capture is a note: its remedy
+    is a better capture. docs/explanations.md lists when each finding fires.
+
+    Attributes
+    ----------
+    heaviest
+        Heaviest weight of the finding.
+    in_detail
+        Code of the finding that has the remedy in detail, if the flow has that finding; else empty.
+
+    Examples
+    --------
+    >>> from bdpcap.explain.findings import Code
+    >>> Code.PROXY.value, Code.PROXY.heaviest.value
+    ('proxy', 'note')
+    """
+
+    heaviest: Weight
+    in_detail: str
+
+    def __new__(cls, value: str, heaviest: Weight = Weight.ROOT_CAUSE, in_detail: str = "") -> Self:
+        """Return the code with what is declared of it."""
+        code = str.__new__(cls, value)
+        code._value_ = value
+        code.heaviest = heaviest
+        code.in_detail = in_detail
+        return code
+
+    WINDOW_BELOW_BDP = "window-below-bdp", Weight.ROOT_CAUSE, "what-it-takes"
     WINDOW_SETTING = "window-setting"
     WINDOW_FIELD_FULL = "window-field-full"
     SEGMENT_KEPT_BACK = "segment-kept-back"
     BUFFER_DOUBLED = "buffer-doubled"
     WINDOW_PREDICTED = "window-predicted"
-    WINDOW_RAMP = "window-ramp"
+    WINDOW_RAMP = "window-ramp", Weight.CONTRIBUTING
     SLOW_READER = "slow-reader"
     SEND_BUFFER = "send-buffer"
-    SEND_BUFFER_SHARE = "send-buffer-share"
+    SEND_BUFFER_SHARE = "send-buffer-share", Weight.CONTRIBUTING
     SEND_BUFFER_PREDICTED = "send-buffer-predicted"
     LINK_FULL = "link-full"
     CONGESTION_WINDOW = "congestion-window"
     SENDER_IDLE = "sender-idle"
     REQUEST_RESPONSE = "request-response"
     APPLICATION_WINDOW = "application-window"
-    WHAT_IT_TAKES = "what-it-takes"
-    QUEUE_STANDING = "queue-standing"
+    WHAT_IT_TAKES = "what-it-takes", Weight.CONTRIBUTING
+    QUEUE_STANDING = "queue-standing", Weight.CONTRIBUTING
     PATH_CHANGED = "path-changed"
-    UDP_BESIDE = "udp-beside"
+    UDP_BESIDE = "udp-beside", Weight.CONTRIBUTING
     TIMEOUTS = "timeouts"
     SPURIOUS_RETRANSMISSIONS = "spurious-retransmissions"
-    WINDOW_UNSCALED = "window-unscaled"
-    WINDOW_SCALE_UNKNOWN = "window-scale-unknown"
+    WINDOW_UNSCALED = "window-unscaled", Weight.CONTRIBUTING
+    WINDOW_SCALE_UNKNOWN = "window-scale-unknown", Weight.NOTE
     WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"
     SYN_CHANGED = "syn-changed"
-    SEGMENT_SIZE = "segment-size"
-    PATH_MTU = "path-mtu"
-    OFFLOAD = "offload"
-    DELAY_BEFORE_TAP = "delay-before-tap"
-    PROXY = "proxy"
+    SEGMENT_SIZE = "segment-size", Weight.CONTRIBUTING
+    PATH_MTU = "path-mtu", Weight.CONTRIBUTING
+    OFFLOAD = "offload", Weight.NOTE
+    DELAY_BEFORE_TAP = "delay-before-tap", Weight.NOTE
+    PROXY = "proxy", Weight.NOTE
     CAPTURE_INCOMPLETE = "capture-incomplete"
-    LEFT_OUT = "left-out"
+    LEFT_OUT = "left-out", Weight.CONTRIBUTING
 
 
 class Certainty(StrEnum):
