@@ -13,8 +13,9 @@ from oracles import ROOT, SAMPLES, SHARED
 from small_transfer import write_pcap
 
 import bdpcap
+from bdpcap.diagnosis.findings import findings
 from bdpcap.explain.capacity import Basis, basis
-from bdpcap.explain.findings import Code, Finding, findings, receive, tap
+from bdpcap.explain.findings import Code, Finding, receive, tap
 from bdpcap.report import ranking, verdict
 
 FLOWS = 20

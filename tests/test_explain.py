@@ -15,9 +15,11 @@ from scenario import CLIENT, scenario
 
 import bdpcap
 from bdpcap.cli import main
+from bdpcap.diagnosis import phases
+from bdpcap.diagnosis.findings import findings
 from bdpcap.explain import ceilings, sendbuf
 from bdpcap.explain.buffers import sayable
-from bdpcap.explain.findings import Code, congestion, findings, path_mtu
+from bdpcap.explain.findings import Code, path_mtu
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.remedies.scaling import scaling_of
 from bdpcap.explain.solver import Exactness, Facts
@@ -261,8 +263,8 @@ def test_a_router_that_refuses_packets_of_small_flows_is_named(tmp_path):
 def test_data_that_a_router_refused_were_not_lost_by_congestion():
     flow = shown(through_a_tunnel())
     assert flow.summary["retransmitted_bytes"] > 0
-    assert congestion.phase_of(flow, flow.rtts) == "too big"
-    assert congestion.phase_of(shown(through_a_tunnel(code=1)), flow.rtts) == "recovery"
+    assert phases.phase_of(flow, flow.rtts) == "too big"
+    assert phases.phase_of(shown(through_a_tunnel(code=1)), flow.rtts) == "recovery"
 
 
 def test_a_conversation_with_refused_packets_asks_for_another_mss():

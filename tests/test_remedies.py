@@ -25,11 +25,12 @@ from bdpcap import _core
 from bdpcap.cli import main
 from bdpcap.diagnosis import ALL, outlook
 from bdpcap.diagnosis import remedy as remedy_of
+from bdpcap.diagnosis.findings import findings
 from bdpcap.explain import ceilings, place, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.eras import ERAS
-from bdpcap.explain.findings import Code, findings
+from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.program import _named
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.solver import Facts

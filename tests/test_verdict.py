@@ -15,11 +15,11 @@ from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
 import bdpcap
 from bdpcap import plots, report
-from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds
+from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds, phases
 from bdpcap.diagnosis.kinds import app, rwnd
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
-from bdpcap.explain.findings import Code, Finding, Findings, congestion
+from bdpcap.explain.findings import Code, Finding, Findings
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import RULES, kernel
 from bdpcap.report import headline, page, ranking, verdict
@@ -215,8 +215,8 @@ def test_a_loss_explains_the_time_until_its_window_is_regained(rounds, named):
     lost = {"retransmitted_bytes": 1, "retransmits": 1, "spurious_retransmits": 0, "timeouts": 0}
     flow = SimpleNamespace(rtts=rtts, summary=lost)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(congestion.path_mtu, "most_resent", lambda _: False)
-        assert congestion.phase_of(flow, rtts) == named
+        patch.setattr(phases.path_mtu, "most_resent", lambda _: False)
+        assert phases.phase_of(flow, rtts) == named
 
 
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
@@ -245,13 +245,6 @@ def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     }
     assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known | divided
     assert set(app.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
-
-
-def test_every_detail_of_congestion_control_is_a_phase_with_the_same_advice():
-    causes = kinds.ALL["cwnd"].causes
-    assert {detail: cause.action for detail, cause in causes.items()} == {
-        detail: phase.advice for detail, phase in congestion.PHASES.items()
-    }
 
 
 def test_a_detail_without_a_cause_is_found():

@@ -11,9 +11,10 @@ from small_transfer import write_pcap
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.diagnosis import decide, kinds
+from bdpcap.diagnosis.findings import findings
 from bdpcap.explain import remedies
 from bdpcap.explain.eras import ERAS
-from bdpcap.explain.findings import Certainty, Code, Weight, findings
+from bdpcap.explain.findings import Certainty, Code, Weight
 from bdpcap.explain.findings.plateau import observed
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts

@@ -243,7 +243,7 @@ class Flow(InProcess):
         >>> [str(finding.code) for finding in flow.findings[:3]]
         ['window-below-bdp', 'what-it-takes', 'window-setting']
         """
-        from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
+        from bdpcap.diagnosis.findings import found  # noqa: PLC0415 - needed for findings only
 
         return found(self)
 
@@ -332,7 +332,7 @@ class Flow(InProcess):
         fits = adv_win_scale is None or isinstance(adv_win_scale, Integral)
         wanted("adv_win_scale", adv_win_scale, "a whole number, such as 1", fits=fits)
         wanted("kernel", kernel, "a version, such as '6.1'", fits=kernel is None or isinstance(kernel, str))
-        from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
+        from bdpcap.diagnosis.findings import findings  # noqa: PLC0415 - needed for findings only
         from bdpcap.explain.kernels import version  # noqa: PLC0415
         from bdpcap.explain.solver import Facts  # noqa: PLC0415
 

@@ -10,10 +10,11 @@ import pandas as pd
 import typer
 
 from bdpcap.cli import exits, opening, options, output
+from bdpcap.diagnosis.findings import findings
 from bdpcap.explain import bdp
 from bdpcap.explain.answer import ENDLESS
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable
-from bdpcap.explain.findings import Finding, findings, send, takes
+from bdpcap.explain.findings import Finding, send, takes
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.solver import Facts, Observed, Solution, solve

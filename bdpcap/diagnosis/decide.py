@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bdpcap.diagnosis.findings import found
 from bdpcap.diagnosis.kinds import ALL
-from bdpcap.explain.findings import Code, Weight, found
+from bdpcap.explain.findings import Code, Weight
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:

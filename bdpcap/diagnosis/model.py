@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.capture import Flow
+    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.solver import Facts
 
 __all__ = ["Cause", "Limit", "Nature", "Shown", "exchange", "longest", "spanning"]
 
@@ -70,12 +72,20 @@ class Cause:
     """Returns the outlook in words, where no rate to expect is known; empty if there is none."""
     shown: Callable[[Flow], Shown | None] = _nowhere
     """Returns the frames that show it best; None if the longest run of rounds does."""
+    commands: tuple[str, ...] = ()
+    """Commands on a Linux sender that carry out the action."""
+    noun: str = ""
+    """The detail as a noun in a sentence; empty if its name is one."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:
     """Return the value of a column that holds for the longest time, None if all values are missing."""
     lasting = (rounds["end_ns"] - rounds["start_ns"]).groupby(rounds[column]).sum()
     return None if lasting.empty else str(lasting.idxmax())
+
+
+def _no_findings(_flow: Flow, _facts: Facts | None) -> list[Finding]:
+    return []
 
 
 def _longest_detail(_: Flow, rounds: pd.DataFrame) -> str | None:
@@ -105,6 +115,8 @@ class Limit:
         Cause by the rule that decided for the longest time; it comes before the detail's.
     detail
         Chooses the detail that the verdict names, from a flow and its rounds under the limit.
+    findings
+        Returns the findings on the limit, from a flow that it held and facts from outside the capture.
     """
 
     code: str
@@ -115,6 +127,7 @@ class Limit:
     causes: Mapping[str, Cause] = field(default_factory=dict)
     by_rule: Mapping[str, Cause] = field(default_factory=dict)
     detail: Callable[[Flow, pd.DataFrame], str | None] = _longest_detail
+    findings: Callable[[Flow, Facts | None], list[Finding]] = _no_findings
 
     def cause(self, flow: Flow, rounds: pd.DataFrame) -> Cause:
         """Return the cause of a flow's rounds under this limit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import Code, found
+from bdpcap.explain.findings import tap
 from bdpcap.explain.gateways import gateway
 from bdpcap.explain.once import once
 from bdpcap.explain.sharing import met
@@ -30,7 +30,8 @@ def relayed(flow: Flow) -> Finding | None:
 
     The wait may be for the path behind it, which the capture does not show.
     """
-    return found(flow).of(Code.PROXY) if flow.summary["limit"] == "app" and passes_on(flow) else None
+    waited = flow.summary["limit"] == "app" and passes_on(flow) and not tap.incomplete(flow)
+    return tap.proxy(flow) if waited else None
 
 
 def passes_on(flow: Flow) -> bool:

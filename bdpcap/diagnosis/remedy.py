@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import pauses, places, relay
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
+from bdpcap.diagnosis.findings import found
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.natures import HIDDEN, nature
 from bdpcap.diagnosis.natures.outage import stalled
@@ -18,15 +19,14 @@ from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.exchange_shares import unasked_ns
 from bdpcap.explain.expected import GAIN, Lift, lifts
-from bdpcap.explain.findings import Code, found
-from bdpcap.explain.findings.congestion import lost
+from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
 from bdpcap.explain.once import once
 from bdpcap.explain.reached import reached_bps, spoken_rate
 from bdpcap.explain.remedies.host import is_ours
-from bdpcap.explain.sent_again import needed
+from bdpcap.explain.sent_again import lost, needed
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 

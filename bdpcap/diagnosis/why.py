@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.findings import found
 from bdpcap.diagnosis.natures import nature
 from bdpcap.explain.buffers import Knob
-from bdpcap.explain.findings import Certainty, Code, found
+from bdpcap.explain.findings import Certainty, Code
 from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once

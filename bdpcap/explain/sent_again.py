@@ -16,6 +16,8 @@ __all__ = [
     "NOTED_SHARE",
     "SentAgain",
     "clause",
+    "lost",
+    "mostly_needless",
     "needed",
     "of_flow",
     "of_sent",
@@ -54,6 +56,17 @@ def of_sent(retransmitted_bytes: float, payload_bytes: float) -> float:
 def needed(flow: Flow) -> int:
     """Return how many retransmissions of a flow had a need, as far as the receiver's reports show it."""
     return int(flow.summary["retransmits"]) - int(flow.summary["spurious_retransmits"])
+
+
+def lost(flow: Flow) -> bool:
+    """Return whether any data were lost: data that had arrived when they were sent again were not."""
+    summary = flow.summary
+    return bool(summary["retransmitted_bytes"] and summary["spurious_retransmits"] < summary["retransmits"])
+
+
+def mostly_needless(flow: Flow) -> bool:
+    """Return whether most packets that were sent again had arrived: the path held them, or their acknowledgments."""
+    return bool(2 * flow.summary["spurious_retransmits"] > flow.summary["retransmits"])
 
 
 def resent_share(flow: Flow) -> float | None:

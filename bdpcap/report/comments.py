@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
-from bdpcap.explain.findings import found
+from bdpcap.diagnosis.findings import found
 from bdpcap.limits.stripes import stripes
 from bdpcap.report import ranking
 from bdpcap.report.text import text

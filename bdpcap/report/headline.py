@@ -28,10 +28,9 @@ from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain import place, trust
 from bdpcap.explain.findings import requests
-from bdpcap.explain.findings.congestion import mostly_needless
 from bdpcap.explain.findings.path_mtu import too_big
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
-from bdpcap.explain.sent_again import resent_share
+from bdpcap.explain.sent_again import mostly_needless, resent_share
 from bdpcap.report import connections, no_flows, oversized, slow_answers
 from bdpcap.report.failures import GIVEN_UP
 from bdpcap.report.ranking import (

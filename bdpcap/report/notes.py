@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import silence
+from bdpcap.diagnosis.findings import found
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import (
     ABORTED,
@@ -27,11 +28,10 @@ from bdpcap.diagnosis.natures import (
 )
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import congestion_marks, first_answer, shared_mss
-from bdpcap.explain.findings import Code, found, path_mtu, requests
-from bdpcap.explain.findings.congestion import lost
+from bdpcap.explain.findings import Code, path_mtu, requests
 from bdpcap.explain.findings.handshake import has_default_size
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
-from bdpcap.explain.sent_again import needed, of_flow, of_sent, resent_share
+from bdpcap.explain.sent_again import lost, needed, of_flow, of_sent, resent_share
 from bdpcap.read import hops
 from bdpcap.report.part import part
 from bdpcap.words import units

@@ -13,7 +13,7 @@ from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns, began_ns, served_ns, shares, trip_ns, waits
-from bdpcap.explain.findings import requests
+from bdpcap.explain.findings import program, requests, send
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST as FEWEST_LOST
@@ -24,6 +24,8 @@ from bdpcap.words.endpoints import both
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.solver import Facts
 
 __all__ = ["HABITS", "LIMIT", "hides_losses", "is_alone", "may_be_losses", "owing"]
 
@@ -344,6 +346,13 @@ def _waiting(flow: Flow, own: pd.DataFrame, detail: str) -> str:
     return detail if caused == "peer's data" else caused or detail
 
 
+def _findings(flow: Flow, facts: Facts | None) -> list[Finding]:
+    # A constant flight is due to the send buffer or a program: a known buffer that agrees decides.
+    if facts is not None and send.agrees(flow, facts):
+        return send.limits(flow, facts.sndbuf)
+    return program.idle(flow)
+
+
 LIMIT: Final = Limit(
     code="app",
     name="application",
@@ -432,4 +441,5 @@ LIMIT: Final = Limit(
         ),
     },
     detail=_detail,
+    findings=_findings,
 )

@@ -9,15 +9,17 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
 from bdpcap.diagnosis.outlook import nothing, with_change
+from bdpcap.diagnosis.phases import losses_span, phase_of
 from bdpcap.explain import congestion_marks, remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.explain.findings import path_mtu
-from bdpcap.explain.findings.congestion import PHASES, losses_span, phase_of
+from bdpcap.explain.findings import congestion, path_mtu, program, send
 from bdpcap.explain.sent_again import of_flow
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.solver import Facts
 
 __all__ = ["LIMIT"]
 
@@ -172,12 +174,33 @@ def _without_waits(flow: Flow) -> str:
     return _without_losses(flow)
 
 
+def _findings(flow: Flow, facts: Facts | None) -> list[Finding]:
+    # A constant flight is due to the send buffer, a clamp or a program: a known buffer that agrees decides.
+    if facts is not None and send.agrees(flow, facts):
+        return send.limits(flow, facts.sndbuf)
+    if own := program.own_window(flow):
+        return own
+    most = phase_of(flow, flow.rtts[flow.rtts["limit"] == "cwnd"])
+    nouns = {detail: one.noun for detail, one in LIMIT.causes.items() if one.noun}
+    return congestion.limits(flow, most, _advice(flow, most), nouns)
+
+
+def _advice(flow: Flow, most: str) -> remedies.Remedy:
+    sender = remedies.of(flow, "sender")
+    if most in ("recovery", "brief losses"):
+        return remedies.joined(remedies.on_losses(remedies.losses(flow), sender), remedies.sack(flow))
+    cause = LIMIT.causes[most]
+    return remedies.Remedy(cause.action, sender.linux(*cause.commands))
+
+
 _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
     places.sender,
-    PHASES["avoidance"].advice,
+    "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
     with_change("with a larger congestion window"),
+    commands=("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
+    noun="congestion avoidance, in which the window grows slowly",
 )
 
 LIMIT: Final = Limit(
@@ -191,7 +214,7 @@ LIMIT: Final = Limit(
             "Packet loss held the sender back",
             _loss,
             _loses,
-            PHASES["recovery"].advice,
+            "Find where packets are lost or delayed.",
             _without_losses,
             _repaired,
         ),
@@ -199,7 +222,7 @@ LIMIT: Final = Limit(
             "The congestion window held the sender back",
             _brief,
             _loses,
-            PHASES["brief losses"].advice,
+            "Find where packets are lost or delayed.",
             _without_waits,
             _repaired,
         ),
@@ -207,14 +230,14 @@ LIMIT: Final = Limit(
             "Congestion marks held the sender back",
             _marks,
             places.path,
-            PHASES["marks"].advice,
+            "Find the link whose queue marks packets (ECN): it is full, or it marks from a short queue on.",
             with_change("without marks"),
         ),
         "needless": Cause(
             "Retransmissions of data that had arrived held the sender back",
             _needless,
             places.both_ways,
-            PHASES["needless"].advice,
+            "Find where the delay jumps, as in the power saving of Wi-Fi, or where acknowledgments are lost.",
             with_change("without such delays"),
             _repaired,
         ),
@@ -223,58 +246,69 @@ LIMIT: Final = Limit(
             "Packets too big for the path held the sender back",
             _too_big,
             _refusing,
-            PHASES["too big"].advice,
+            path_mtu.ADVICE,
             with_change("with packets that fit"),
         ),
         "outage": Cause(
             "Retransmission timeouts held the sender back",
             _stall,
             places.path,
-            PHASES["outage"].advice,
+            "Find out why nothing came back.",
             nothing,
+            noun="an outage",
         ),
         "ignored": Cause(
             "The sender took no notice of acknowledgments",
             _ignored,
             places.path_back_or_sender,
-            PHASES["ignored"].advice,
+            "See whether acknowledgments reached the sender, and whether it dropped them: a wrong checksum does that.",
             nothing,
         ),
         "return path": Cause(
             "Acknowledgments that waited on the way back held the sender back",
             _way_back,
             places.path_back,
-            PHASES["return path"].advice,
+            "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
             with_change("without that queue"),
+            noun="a queue on the way back",
         ),
         "late acknowledgments": Cause(
             "The receiver's delayed acknowledgments held the sender back",
             _late,
             places.receiver,
-            PHASES["late acknowledgments"].advice,
+            "Let it acknowledge every second full segment at once: shorten its delayed-ACK timer, or turn it off.",
             with_change("without that delay"),
+            noun="flights that the receiver acknowledged late",
         ),
         "slow start": Cause(
             "Slow start held the sender back",
             _slow_start,
             places.sender,
-            PHASES["slow start"].advice,
+            "Send more over one connection: short transfers end before slow start does.",
             with_change("in a longer transfer"),
         ),
         "pacing": Cause(
             "Pacing held the sender back",
             _even,
             places.sender,
-            PHASES["pacing"].advice,
+            "Look for a pacing rate: the program's SO_MAX_PACING_RATE (iperf3 --fq-rate), maxrate of the fq queue, or "
+            "BBR.",
             with_change("at a higher pacing rate"),
+            commands=(
+                "tc qdisc show   # sender: fq maxrate",
+                "sysctl net.ipv4.tcp_congestion_control   # sender: bbr paces",
+            ),
         ),
         "fixed window": Cause(
             "A clamp on the congestion window held the sender back",
             _flat,
             places.sender,
-            PHASES["fixed window"].advice,
+            "Look for a clamp on the sender: the cwnd of its route.",
             with_change("without the clamp"),
+            commands=("ip route show   # sender: cwnd lock",),
+            noun="a congestion window that stayed the same",
         ),
     },
     detail=phase_of,
+    findings=_findings,
 )

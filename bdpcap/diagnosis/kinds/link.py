@@ -11,6 +11,7 @@ from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.expected import GAIN, active_bps, full_bps
+from bdpcap.explain.findings import link
 from bdpcap.explain.varying import ADVICE, KEPT_TRIPS, LONG, varying
 from bdpcap.words import palette, rates, units
 
@@ -119,4 +120,5 @@ LIMIT: Final = Limit(
         ),
     },
     detail=_detail,
+    findings=lambda flow, _: link.limits(flow),
 )

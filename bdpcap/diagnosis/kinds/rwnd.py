@@ -11,6 +11,7 @@ from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import gate
 from bdpcap.explain.expected import active_bps
+from bdpcap.explain.findings import receive
 from bdpcap.explain.findings.receive import in_force, shut, stopped_ns
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import host
@@ -187,4 +188,5 @@ LIMIT: Final = Limit(
         ),
     },
     detail=_detail,
+    findings=lambda flow, _: receive.limits(flow),
 )

@@ -10,6 +10,7 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import sent_a_window
+from bdpcap.explain.findings import send
 from bdpcap.explain.standing import spoken
 from bdpcap.words import palette, units
 
@@ -50,4 +51,5 @@ LIMIT: Final = Limit(
         "Raise the send buffer: SO_SNDBUF, or the third number of net.ipv4.tcp_wmem.",
         _then,
     ),
+    findings=lambda flow, _: send.limits(flow),
 )

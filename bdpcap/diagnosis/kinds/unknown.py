@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import nothing
+from bdpcap.explain.findings import program
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import palette
 
@@ -50,4 +51,5 @@ LIMIT: Final = Limit(
             "Capture again there with time stamps in microseconds: this clock is coarser than a round trip.",
         ),
     },
+    findings=lambda flow, _: program.own_window(flow),
 )

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import places, silence
-from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
+from bdpcap.diagnosis.kinds import ALL, STATE_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.natures import farewell
+from bdpcap.diagnosis.phases import is_stall_brief
 from bdpcap.explain import remedies, shared_losses
 from bdpcap.explain.findings import path_mtu
-from bdpcap.explain.findings.congestion import PHASES, is_stall_brief, mostly_needless
+from bdpcap.explain.sent_again import mostly_needless
 from bdpcap.read import hops
 from bdpcap.timers import FIRST_TIMEOUT_NS, TWO_TIMERS_NS
 from bdpcap.words import units
@@ -435,7 +436,7 @@ LATE: Final = Nature(
     _losses,
     lambda flow: (
         places.path_back(flow) if _only_answer_lost(flow) else places.both_ways(flow),
-        PHASES["needless"].advice,
+        ALL["cwnd"].causes["needless"].action,
     ),
     shown,
 )

@@ -10,11 +10,11 @@ import pandas as pd
 from bdpcap.diagnosis import again, bursts, nearly_all, relay
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
+from bdpcap.diagnosis.phases import phase_of
 from bdpcap.explain import first_answer, gate, in_flight
 from bdpcap.explain.exchange_shares import answering_ns
-from bdpcap.explain.findings.congestion import lost, mostly_needless, phase_of
 from bdpcap.explain.notable import NOTICED_NS, slow_opening_ns
-from bdpcap.explain.sent_again import FEWEST, needed, of_flow, resent_share
+from bdpcap.explain.sent_again import FEWEST, lost, mostly_needless, needed, of_flow, resent_share
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
 

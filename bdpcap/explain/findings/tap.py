@@ -12,7 +12,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains", "incomplete"]
+__all__ = ["explains", "incomplete", "proxy"]
 
 MISSED: Final = 1 / 3
 """Share of missing data from which no setting is named. At 1/3, half as much is missing as was captured."""
@@ -23,7 +23,7 @@ _USUAL_MSS: Final = 1460
 
 def explains(flow: Flow) -> list[Finding]:
     """Return findings on segments larger than the MSS, on delays between the tap and both ends, and on a proxy."""
-    return [told for told in (_offload(flow), _delay(flow), _proxy(flow)) if told is not None]
+    return [told for told in (_offload(flow), _delay(flow), proxy(flow)) if told is not None]
 
 
 def incomplete(flow: Flow) -> list[Finding]:
@@ -110,7 +110,7 @@ def _delay(flow: Flow) -> Finding | None:
     )
 
 
-def _proxy(flow: Flow) -> Finding | None:
+def proxy(flow: Flow) -> Finding | None:
     """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
     found = gateways.gateway(flow)
     if found is None:
