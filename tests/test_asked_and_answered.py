@@ -14,7 +14,8 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import natures, pauses, remedy
+from bdpcap.diagnosis import asker, natures, operators, pauses
+from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.kinds import ALL, app
 from bdpcap.report import headline, ranking, screen, verdict
 
@@ -403,9 +404,9 @@ def test_a_server_whose_requests_were_lost_had_been_asked(monkeypatch):
     ends = {"client": Address("192.168.1.9", 40_000), "server": Address("8.8.8.8", 443)}
     packets = scenario(HANDSHAKE + asked([0.5] * 12, answer=20_000, unasked=9), **ends)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
-    for name in ("lost", "stalled"):
-        monkeypatch.setattr(remedy, name, lambda other: other.is_from_client)
-    assert remedy._nobody_waited(flow) == (
+    for place, name in ((operators, "lost"), (operators.outage, "stalled")):
+        monkeypatch.setattr(place, name, lambda other: other.is_from_client)
+    assert operators._nobody_waited(flow, *cause(flow)) == (
         "Nothing to mend at this end: requests to 8.8.8.8 were lost on the way, and it waited for them."
     )
 
@@ -415,10 +416,10 @@ def test_a_server_that_was_asked_as_it_sent_may_have_owed_an_answer(monkeypatch)
     ends = {"client": Address("192.168.1.9", 40_000), "server": Address("8.8.8.8", 443)}
     packets = scenario(HANDSHAKE + asked([0.5] * 12, answer=20_000, unasked=8), **ends)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0, "8.8.8.8:443")
-    assert "nobody had asked" in remedy._nobody_waited(flow)
+    assert "nobody had asked" in operators._nobody_waited(flow, *cause(flow))
     known = flow.exchanges[-1:]
     monkeypatch.setattr(type(flow), "exchanges", property(lambda _flow: known))
-    assert "nobody had asked" not in remedy._nobody_waited(flow)
+    assert "nobody had asked" not in operators._nobody_waited(flow, *cause(flow))
 
 
 @pytest.mark.parametrize(
@@ -647,13 +648,14 @@ def test_a_client_that_pauses_after_its_answers_has_nothing_to_mend(
         rtts="client",
         _requests=range(requests),
     )
-    monkeypatch.setattr(remedy, "cause", lambda _: (ALL["app"].causes["idle"], None))
-    monkeypatch.setattr(remedy.pauses, "of", found.__getitem__)
-    monkeypatch.setattr(remedy, "initial_window_bytes", lambda _: 90_000 // 2)
-    said = remedy._of_asker(flow)
+    monkeypatch.setattr(asker.pauses, "of", found.__getitem__)
+    monkeypatch.setattr(asker, "initial_window_bytes", lambda _: 90_000 // 2)
+    why = ALL["app"].causes["idle"]
+    assert asker.first in why.first
+    said = asker.first(flow, why)
     assert (said is not None) == calm
-    monkeypatch.setattr(remedy, "initial_window_bytes", lambda _: 1_000)
-    assert remedy._of_asker(flow) is None
+    monkeypatch.setattr(asker, "initial_window_bytes", lambda _: 1_000)
+    assert asker.first(flow, why) is None
     if said is not None:
         assert said.words == (
             f"Nothing to mend on the path: the time passes at {CLIENT.host}, with its program or its user."

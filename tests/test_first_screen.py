@@ -381,7 +381,7 @@ def test_pauses_do_not_outweigh_losses_whose_cost_nobody_knows(monkeypatch):
     (path,) = (path for path in SAMPLES if path.name.startswith("cwnd_loss_2pct.sender"))
     flow = bdpcap.analyze(path).flow(0)
     more = Lift("app", 1e6, 2e6, "cwnd")
-    monkeypatch.setattr("bdpcap.diagnosis.remedy.lifts", lambda _: (more,))
+    monkeypatch.setattr("bdpcap.diagnosis.gains.lifts", lambda _: (more,))
     monkeypatch.setitem(flow.summary, "app_share", 0.3)
     assert "why the program pauses" not in flow.remedy.words
     assert flow.remedy.where == "the path from 192.168.1.3 to 192.168.1.34"

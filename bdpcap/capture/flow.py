@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bdpcap import hosts
     from bdpcap.capture.capture import Capture
-    from bdpcap.diagnosis.remedy import Remedy
+    from bdpcap.diagnosis.model import Remedy
     from bdpcap.diagnosis.why import Why
     from bdpcap.explain.findings import Findings
     from bdpcap.plots import Kind

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bdpcap.diagnosis.findings import found
 from bdpcap.diagnosis.kinds import ALL
-from bdpcap.explain.findings import Code, Weight
+from bdpcap.explain.findings import Weight
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-__all__ = ["cause", "datagrams", "remedied", "root_cause", "weights"]
+__all__ = ["cause", "remedied", "root_cause", "weights"]
 
 
 @once
@@ -56,18 +56,3 @@ def remedied(flow: Flow) -> Finding | None:
     """Return the finding with the remedy for the root cause, None without a root cause."""
     root = root_cause(flow)
     return root and (found(flow).of(root.code.in_detail) or root)
-
-
-def datagrams(flow: Flow) -> Finding | None:
-    """
-    Return the finding on UDP if its share of the path is the most that a remedy can give back; else None.
-
-    That is so where a full link or losses held the flow, and UDP had as much of the path as the flow or more.
-    """
-    if flow.summary["limit"] not in ("link", "cwnd"):
-        return None
-    finding = found(flow).of(Code.UDP_BESIDE)
-    if finding is None:
-        return None
-    numbers = finding.values  # noqa: PD011  a dict, no pandas object
-    return finding if numbers["udp_bps"] >= numbers["tcp_bps"] else None

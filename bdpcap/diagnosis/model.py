@@ -1,9 +1,12 @@
-"""Parts of a diagnosis: a limit with its causes, and the nature of a flow."""
+"""Parts of a diagnosis: a limit with its causes, the nature of a flow, and the remedy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bdpcap.diagnosis.outlook import NOTHING, Outlook
+from bdpcap.explain.findings import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +17,11 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding
     from bdpcap.explain.solver import Facts
 
-__all__ = ["Cause", "Limit", "Nature", "Shown", "exchange", "longest", "spanning"]
+__all__ = ["GENERAL", "Cause", "Limit", "Nature", "Remedy", "Shown", "exchange", "longest", "spanning"]
+
+
+GENERAL: Final = frozenset({Code.SENDER_IDLE, Code.APPLICATION_WINDOW})
+"""Findings with advice in general words, or for one cause alone."""
 
 
 class Shown(NamedTuple):
@@ -52,8 +59,64 @@ def spanning(flow: Flow, own: pd.DataFrame) -> Shown | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """
+    Advice on a flow.
+
+    Attributes
+    ----------
+    where
+        The end or other place to act; empty if nothing is to be mended.
+    words
+        The advice in sentences.
+    commands
+        Commands that carry it out; may be empty.
+    outlook
+        The rate before and after, and the next limit; in words where the capture does not show the rate. Empty if
+        nothing is to be mended, or nothing can be said.
+
+    Examples
+    --------
+    >>> flow.remedy.words.partition(" (")[0]
+    'Let the receiving program set no SO_RCVBUF'
+    >>> flow.remedy.commands[0].partition("  ")[0]
+    'sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem'
+    """
+
+    where: str
+    words: str
+    commands: tuple[str, ...] = ()
+    outlook: Outlook = NOTHING
+
+    def __str__(self) -> str:
+        return f"On {self.where}: {self.words}" if self.where else self.words
+
+    @property
+    def expected(self) -> str:
+        """
+        The outlook in words.
+
+        Examples
+        --------
+        >>> flow.remedy.expected
+        '12.4 → about 24.3 Mbit/s, then the link'
+        >>> flow.remedy.outlook.rate.follows
+        'link'
+        """
+        return str(self.outlook)
+
+
 def _nowhere(_: Flow) -> Shown | None:
     return None
+
+
+def _no_words(_: Flow) -> str:
+    return ""
+
+
+def _never(_: Flow) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +131,24 @@ class Cause:
     """Returns the place to look at: one end by address, both ends, or the path."""
     action: str
     """Advice for that place, used if no finding is the root cause."""
-    then: Callable[[Flow], str]
-    """Returns the outlook in words, where no rate to expect is known; empty if there is none."""
+    then: Callable[[Flow], Outlook]
+    """Returns what to expect of the action."""
     shown: Callable[[Flow], Shown | None] = _nowhere
     """Returns the frames that show it best; None if the longest run of rounds does."""
     commands: tuple[str, ...] = ()
     """Commands on a Linux sender that carry out the action."""
     noun: str = ""
     """The detail as a noun in a sentence; empty if its name is one."""
+    first: tuple[Callable[[Flow, Cause], Remedy | None], ...] = ()
+    """Advice that comes before the usual one, each None where it does not apply."""
+    overrules: frozenset[Code] = GENERAL
+    """Findings with advice on another cause, or in general words only: the action comes before theirs."""
+    also: Callable[[Flow], str] = _no_words
+    """Returns a sentence to add to the advice of a finding; empty if there is none."""
+    asked: str = ""
+    """What to ask the operator of a sender that is not the reader's; empty if nothing."""
+    owed: bool = False
+    """Whether the sender owed an answer."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:
@@ -117,6 +190,12 @@ class Limit:
         Chooses the detail that the verdict names, from a flow and its rounds under the limit.
     findings
         Returns the findings on the limit, from a flow that it held and facts from outside the capture.
+    first
+        Advice that comes before that of the causes, each None where it does not apply.
+    overrules
+        Findings that have no advice for any cause of the limit.
+    is_lifted
+        Returns whether the advice of a finding lifts the limit of a flow.
     """
 
     code: str
@@ -128,6 +207,9 @@ class Limit:
     by_rule: Mapping[str, Cause] = field(default_factory=dict)
     detail: Callable[[Flow, pd.DataFrame], str | None] = _longest_detail
     findings: Callable[[Flow, Facts | None], list[Finding]] = _no_findings
+    first: tuple[Callable[[Flow, Cause], Remedy | None], ...] = ()
+    overrules: frozenset[Code] = frozenset()
+    is_lifted: Callable[[Flow], bool] = _never
 
     def cause(self, flow: Flow, rounds: pd.DataFrame) -> Cause:
         """Return the cause of a flow's rounds under this limit."""

@@ -1,8 +1,9 @@
-"""The outlook of advice in words, where the capture shows no rate to expect."""
+"""What to expect of advice: a rate and what holds the flow then, or words where the capture shows no rate."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
@@ -17,32 +18,100 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["nothing", "paced", "with_change"]
+__all__ = ["NOTHING", "Outlook", "Rate", "nothing", "paced", "with_change"]
+
+_NEXT: Final = {
+    "link": "then the link",
+    "rwnd": "then the receive window",
+    "sndbuf": "then the send buffer",
+    "cwnd": "then congestion control",
+    "app": "then the program",
+    "reader": "then the reading program",
+}
+"""Limit that comes next, in words."""
+_UP_TO: Final = {
+    "link": "up to about {}, then the link",
+    "rwnd": "up to {} with today's window",
+    "slow start": "up to about {}, in slow start",
+}
+"""The most that a change gives, in words, by what holds the flow then."""
 
 
-def nothing(_: Flow) -> str:
-    """Return no words: nothing is to be expected."""
-    return ""
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate to expect."""
+
+    bps: float
+    """The rate, in bits per second."""
+    follows: str
+    """What holds the flow then: a limit, ``reader`` or ``slow start``."""
+    before_bps: float | None = None
+    """Today's rate, if the new one is a forecast; None if that is the most that may come."""
+    longer: bool = False
+    """Whether only a longer transfer gets there."""
+
+    def __str__(self) -> str:
+        if self.before_bps is None:
+            return _UP_TO[self.follows].format(units.rate(self.bps))
+        before, after = units.rate(self.before_bps), units.rate(self.bps)
+        if before.split(" ")[1] == after.split(" ")[1]:
+            before = before.split(" ", maxsplit=1)[0]
+        start = "past slow start, " if self.longer else ""
+        return f"{start}{before} → about {after}, {_NEXT.get(self.follows, 'then another limit')}"
 
 
-def paced(words: str) -> Callable[[Flow], str]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """What to expect of advice. Two are equal if they read the same."""
+
+    words: str = ""
+    """The change, or all that is to be expected; the rate follows."""
+    rate: Rate | None = None
+    """The rate to expect; None where the capture does not show one."""
+    path: str = ""
+    """What the network can carry, where no more than a lower bound is known."""
+
+    def __str__(self) -> str:
+        said = " ".join(filter(None, (self.words, "" if self.rate is None else str(self.rate))))
+        return f"{said}; the network can carry {self.path}" if self.path else said
+
+    def __bool__(self) -> bool:
+        return bool(str(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outlook) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+NOTHING: Final = Outlook()
+"""Nothing is to be expected, or known."""
+
+
+def nothing(_: Flow) -> Outlook:
+    """Return no outlook: nothing is to be expected."""
+    return NOTHING
+
+
+def paced(words: str) -> Callable[[Flow], Outlook]:
     """Return the outlook for any flow: a program's pace, and the rate at which the link or the window limits next."""
 
-    def outlook(flow: Flow) -> str:
+    def outlook(flow: Flow) -> Outlook:
         bound = _bound(flow)
-        return f"{words}, {bound}" if bound else f"{words}{_least(flow)}"
+        return Outlook(f"{words},", bound) if bound else _at_least(words, flow)
 
     return outlook
 
 
-def with_change(words: str) -> Callable[[Flow], str]:
+def with_change(words: str) -> Callable[[Flow], Outlook]:
     """Return the outlook for any flow: a change, and the rate at which the link or the window limits then."""
 
-    def outlook(flow: Flow) -> str:
-        bound = "" if _is_held_elsewhere(flow) else _in_slow_start(flow) or _bound(flow)
+    def outlook(flow: Flow) -> Outlook:
+        bound = None if _is_held_elsewhere(flow) else _in_slow_start(flow) or _bound(flow)
         if not bound and _fills(flow):
-            return ""
-        return f"{words} {bound}" if bound else f"more {words}{_least(flow)}"
+            return NOTHING
+        return Outlook(words, bound) if bound else _at_least(f"more {words}", flow)
 
     return outlook
 
@@ -64,42 +133,42 @@ def _is_held_elsewhere(flow: Flow) -> bool:
     return any(flow.summary[f"{limit}_share"] >= NOTABLE_SHARE for limit in others)
 
 
-def _least(flow: Flow) -> str:
-    """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much.
+def _at_least(words: str, flow: Flow) -> Outlook:
+    """Return a change with the least that the path can carry, where that is all that is known, and more than was reached.
 
     A receive window that also limited the flow is the next limit, and its rate is known.
     """
     window = window_bps(flow) if flow.summary["limit"] != "rwnd" else None
     if window is not None and flow.summary["rwnd_share"] >= NOTABLE_SHARE:
         gains = GAIN * active_bps(flow) <= window < (known_bps(flow.summary) or window + 1)
-        return f", up to {units.rate(window)} with today's window" if gains else ""
+        return Outlook(f"{words},", Rate(window, "rwnd")) if gains else Outlook(words)
     if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):
-        return ""
+        return Outlook(words)
     if (known_bps(flow.summary) or 0) < max(GAIN * active_bps(flow), in_flight.whole(flow).reached_bps):
-        return ""
-    return f"; the network can carry {spoken(flow.summary)}"
+        return Outlook(words)
+    return Outlook(words, path=spoken(flow.summary))
 
 
-def _in_slow_start(flow: Flow) -> str:
-    """Return the rate that slow start allows a flow, if its data end before the link is full; empty for any other."""
+def _in_slow_start(flow: Flow) -> Rate | None:
+    """Return the rate that slow start allows a flow, if its data end before the link is full; None for any other."""
     path, carried, rtt_ns = _path_bps(flow), flow.summary["payload_bytes"], flow.summary["rtt_min_ns"]
     if path is None or pd.isna(rtt_ns) or not carried * rtt_ns:
-        return ""
+        return None
     flights = doublings(int(carried), int(flow.summary["mss_bytes"]))
     most_bps = rates.of_bytes(int(carried), flights * int(rtt_ns))
     # The last flight has half of all data: as many as the path holds fill the link.
     fills = carried / 2 >= rates.bytes_at(path, int(rtt_ns))
     if fills or not GAIN * active_bps(flow) <= most_bps < path:
-        return ""
-    return f"up to about {units.rate(most_bps)}, in slow start"
+        return None
+    return Rate(most_bps, "slow start")
 
 
-def _bound(flow: Flow) -> str:
-    """Return the next limit and its rate; empty if the capture does not show it, or no gain."""
+def _bound(flow: Flow) -> Rate | None:
+    """Return the next limit and its rate; None if the capture does not show it, or no gain."""
     path, window = _path_bps(flow), window_bps(flow)
     if path is None or _fills(flow):
-        return ""
+        return None
     # The window of a receiver that is the limit today is lifted by the advice.
     if window is not None and window < path and flow.summary["limit"] != "rwnd":
-        return f"up to {units.rate(window)} with today's window" if window >= GAIN * active_bps(flow) else ""
-    return f"up to about {units.rate(path)}, then the link"
+        return Rate(window, "rwnd") if window >= GAIN * active_bps(flow) else None
+    return Rate(path, "link")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.model import Remedy
 from bdpcap.explain.findings import tap
 from bdpcap.explain.gateways import gateway
 from bdpcap.explain.once import once
@@ -12,9 +13,10 @@ from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-__all__ = ["BEHIND", "onward", "passes_on", "place", "relayed"]
+__all__ = ["BEHIND", "first", "onward", "passes_on", "place", "relayed"]
 
 BEHIND: Final = "wait behind a NAT or proxy"
 """Title of a flow that waited for the program or the path that a NAT or proxy hides."""
@@ -45,6 +47,12 @@ def place(flow: Flow) -> str:
     passing, (far, near) = gateway(flow), (host(flow.sender), host(flow.receiver))
     own = near if passing is None or passing.address == far else far
     return f"the NAT or proxy next to {own}"
+
+
+def first(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a flow that a NAT or proxy next to the capture relays; None for any other flow."""
+    proxy = relayed(flow)
+    return None if proxy is None else Remedy(place(flow), proxy.remedy)
 
 
 @once

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
-from bdpcap.diagnosis.decide import cause, datagrams
+from bdpcap.diagnosis.datagrams import datagrams
+from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.natures import (
     BLACK_HOLE,
     FAREWELL,
@@ -257,11 +258,8 @@ def rate(flow: Flow) -> str:
         return ""
     if moved := speed(flow, besides_active=kind is None):
         return moved
-    reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
-    # No rate of a path is known for a time without an answer.
-    told = path is not None and reached and kind is None and not _contradicts(flow)
-    told = told and (reached_bps(flow) or 0) <= (known_bps(flow.summary) or 0)
-    can = f"; the network can carry {path.capacity}" if path is not None and told else ""
+    reached, path = verdict.throughput(flow.summary), path_rate(flow)
+    can = f"; the network can carry {path}" if path else ""
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object
@@ -274,6 +272,22 @@ def rate(flow: Flow) -> str:
         captured = f"{units.data_size(flow.summary['payload_bytes'])} captured ({reached})"
         return f"{captured}; {units.data_size(whole)} were acknowledged, at {spoken_rate(flow)}{can}."
     return f"{verdict.carried(flow.summary)} at {reached}{' or more' if lacks(flow) else ''}{can}."
+
+
+def path_rate(flow: Flow) -> str:
+    """Return the rate that the path can carry, as the verdict gives it; empty if it gives none."""
+    path = verdict.path(flow.summary)
+    # No rate of a path is known for a time without an answer; what a flow shows of it is what UDP leaves to it.
+    if (
+        path is None
+        or not verdict.throughput(flow.summary)
+        or nature(flow) is not None
+        or datagrams(flow) is not None
+    ):
+        return ""
+    if speed(flow) or _contradicts(flow) or (reached_bps(flow) or 0) > (known_bps(flow.summary) or 0):
+        return ""
+    return path.capacity
 
 
 def _contradicts(flow: Flow) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from bdpcap.capture import Capture, Flow
-    from bdpcap.diagnosis.remedy import Remedy
+    from bdpcap.diagnosis.model import Remedy
     from bdpcap.explain.findings import Finding
     from bdpcap.report.common_stalls import Shared
     from bdpcap.report.ranking import Group
@@ -236,9 +237,8 @@ def _window(flow: Flow, *, several: bool, others: bool) -> list[Part]:
 
 def _expected(flow: Flow) -> str:
     """Return the gain of the advice, without a rate of the network that the verdict gives."""
-    expected = remedy(flow).expected
-    gain, known, path = expected.partition("; the network can carry ")
-    return gain if known and f"{known}{path}." in screen.rate(flow) else expected
+    outlook = remedy(flow).outlook
+    return str(replace(outlook, path="") if outlook.path == screen.path_rate(flow) else outlook)
 
 
 def _actions(shown: list[Group], commands: int | None, stalls: Shared | None, *, several: bool) -> list[Part]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
-from bdpcap.diagnosis import pauses, places, relay
-from bdpcap.diagnosis.model import Cause, Limit, Shown, exchange, longest
+from bdpcap.diagnosis import asker, pauses, places, relay
+from bdpcap.diagnosis.model import Cause, Limit, Remedy, Shown, exchange, longest
 from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import shared_losses
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.exchange_shares import answering_ns, began_ns, served_ns, shares, trip_ns, waits
-from bdpcap.explain.findings import program, requests, send
+from bdpcap.explain.findings import Code, program, requests, send
 from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST as FEWEST_LOST
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding
     from bdpcap.explain.solver import Facts
 
-__all__ = ["HABITS", "LIMIT", "hides_losses", "is_alone", "may_be_losses", "owing"]
+__all__ = ["HABITS", "LIMIT", "hides_losses", "is_alone", "may_be_losses", "mend_losses", "owing"]
 
 ONE_TRIP: Final = 1.1
 """Length of a round, in least round trips, up to which one flight and its acknowledgment took it; RTTs vary so much."""
@@ -83,6 +84,20 @@ def hides_losses(flow: Flow) -> bool:
         return False
     found = pauses.of(flow.rtts)
     return NOTICED_NS <= found.own_ns <= found.own * LONGEST_TIMER_NS
+
+
+def mend_losses(flow: Flow) -> tuple[str, str]:
+    """Return the place of losses that look like pauses, and the advice on them."""
+    place = shared_losses.place(flow) or places.path(flow)
+    return (
+        place,
+        "Mend its losses first: flights that were lost before the capture look like pauses of a program.",
+    )
+
+
+def _after_losses(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a flow whose waits may be losses of a path that most hosts share; None for any other flow."""
+    return Remedy(*mend_losses(flow)) if may_be_losses(flow) else None
 
 
 def _pauses(flow: Flow, own: pd.DataFrame) -> str:
@@ -205,6 +220,8 @@ _IDLE: Final = Cause(
     places.sender,
     "TCP and the path waited for the program. See what it waits for between its writes: input, a timer, or a peer.",
     paced("as fast as the program writes"),
+    first=(asker.first,),
+    asked="whether the program waited for input, a timer, or a peer",
 )
 
 
@@ -361,15 +378,14 @@ LIMIT: Final = Limit(
     usual=_IDLE,
     causes={
         "idle": _IDLE,
-        "small writes": Cause(
-            "The sending program wrote small pieces", _pauses, places.sender, _IDLE.action, _IDLE.then
-        ),
+        "small writes": replace(_IDLE, headline="The sending program wrote small pieces"),
         "timer": Cause(
             "A timer set the pace of the sending program",
             _period,
             places.sender,
             "TCP and the path waited for the program. To send faster, it has to write more at once, or more often.",
             _IDLE.then,
+            asked="whether it is to write more often",
         ),
         "response time": Cause(
             "The server's program let its client wait",
@@ -378,6 +394,8 @@ LIMIT: Final = Limit(
             "See what the server does between a request and its answer: that time is not in the capture.",
             paced("as fast as the server answers"),
             _waited,
+            asked="what the server did between a request and its answer",
+            owed=True,
         ),
         "proxy": Cause(
             "The proxy let its client wait, for itself or for servers behind it",
@@ -386,6 +404,8 @@ LIMIT: Final = Limit(
             "See in the proxy's log which servers it asked, and how long each took.",
             paced("as fast as these servers answer"),
             _waited,
+            asked="which servers it asked, and how long each took",
+            owed=True,
         ),
         "tunnel": Cause(
             "The proxy had nothing to pass on",
@@ -393,6 +413,7 @@ LIMIT: Final = Limit(
             places.sender,
             "It waited for the server behind it, or for the path there. See in its log which server that was.",
             paced("as fast as that server and the path to it"),
+            asked="which server it waited for",
         ),
         "events": Cause(
             "The server's program waited, not for the network",
@@ -438,8 +459,11 @@ LIMIT: Final = Limit(
             _window_owner,
             "Let the program keep more outstanding: its own window, or the number of its requests.",
             with_change("with more data outstanding"),
+            overrules=frozenset({Code.SENDER_IDLE}),
         ),
     },
     detail=_detail,
     findings=_findings,
+    first=(relay.first, _after_losses),
+    overrules=frozenset({Code.CAPTURE_INCOMPLETE}),
 )

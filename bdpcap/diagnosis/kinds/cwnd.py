@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places
-from bdpcap.diagnosis.model import Cause, Limit, Shown, spanning
-from bdpcap.diagnosis.outlook import nothing, with_change
+from bdpcap.diagnosis import datagrams, places
+from bdpcap.diagnosis.model import Cause, Limit, Remedy, Shown, spanning
+from bdpcap.diagnosis.outlook import Outlook, nothing, with_change
 from bdpcap.diagnosis.phases import losses_span, phase_of
 from bdpcap.explain import congestion_marks, remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import congestion, path_mtu, program, send
-from bdpcap.explain.sent_again import of_flow
+from bdpcap.explain.remedies.host import is_ours
+from bdpcap.explain.sent_again import needed, of_flow
 from bdpcap.words import palette, units
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -162,13 +164,13 @@ def _flat(_: Flow, own: pd.DataFrame) -> str:
     return f"{units.exact_bytes(own['in_flight_max_bytes'].median())} were in flight, round after round"
 
 
-def _without_losses(flow: Flow) -> str:
+def _without_losses(flow: Flow) -> Outlook:
     if remedies.losses(flow) is remedies.Losses.POLICED:
-        return "the rate that the policer lets pass, without losses"
+        return Outlook("the rate that the policer lets pass, without losses")
     return with_change("without losses")(flow)
 
 
-def _without_waits(flow: Flow) -> str:
+def _without_waits(flow: Flow) -> Outlook:
     if remedies.losses(flow) is remedies.Losses.WAITED:
         return with_change("without such waits")(flow)
     return _without_losses(flow)
@@ -193,6 +195,23 @@ def _advice(flow: Flow, most: str) -> remedies.Remedy:
     return remedies.Remedy(cause.action, sender.linux(*cause.commands))
 
 
+def _on_one_machine(flow: Flow, why: Cause) -> Remedy | None:
+    """Return the advice on late or lost acknowledgments on one machine; None for any other flow."""
+    local = on_one_machine(host(flow.sender), host(flow.receiver))
+    return Remedy(why.where(flow), remedies.ON_ONE_MACHINE) if local else None
+
+
+def _of_others(flow: Flow, _: Cause) -> Remedy | None:
+    """Return a sentence on a sender of others whose window grew without a loss; None for any other flow."""
+    if needed(flow) or is_ours(flow, "sender"):
+        return None
+    return Remedy(
+        "",
+        f"Nothing to set at this end: {host(flow.sender)} decides how fast its window grows. A nearer server, or a kept "
+        "connection, makes that faster.",
+    )
+
+
 _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
@@ -201,6 +220,7 @@ _GROWTH: Final = Cause(
     with_change("with a larger congestion window"),
     commands=("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     noun="congestion avoidance, in which the window grows slowly",
+    first=(_of_others,),
 )
 
 LIMIT: Final = Limit(
@@ -217,6 +237,7 @@ LIMIT: Final = Limit(
             "Find where packets are lost or delayed.",
             _without_losses,
             _repaired,
+            also=lambda flow: remedies.sack(flow).words,
         ),
         "brief losses": Cause(
             "The congestion window held the sender back",
@@ -240,6 +261,7 @@ LIMIT: Final = Limit(
             "Find where the delay jumps, as in the power saving of Wi-Fi, or where acknowledgments are lost.",
             with_change("without such delays"),
             _repaired,
+            first=(_on_one_machine,),
         ),
         "avoidance": _GROWTH,
         "too big": Cause(
@@ -286,6 +308,7 @@ LIMIT: Final = Limit(
             places.sender,
             "Send more over one connection: short transfers end before slow start does.",
             with_change("in a longer transfer"),
+            first=(_of_others,),
         ),
         "pacing": Cause(
             "Pacing held the sender back",
@@ -311,4 +334,5 @@ LIMIT: Final = Limit(
     },
     detail=phase_of,
     findings=_findings,
+    first=(datagrams.first,),
 )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places
+from bdpcap.diagnosis import datagrams, gains, places
 from bdpcap.diagnosis.model import Cause, Limit, longest
-from bdpcap.diagnosis.outlook import with_change
+from bdpcap.diagnosis.outlook import NOTHING, Outlook, with_change
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.expected import GAIN, active_bps, full_bps
 from bdpcap.explain.findings import link
@@ -44,20 +44,20 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
     return ", and ".join(reasons)
 
 
-def _shorter(flow: Flow) -> str:
+def _shorter(flow: Flow) -> Outlook:
     least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
     rate_bps = full_bps(flow)
     if rate_bps >= GAIN * active_bps(flow):
         # A mean: a link may carry more for a while.
-        return f"up to about {units.rate(rate_bps)}, the mean rate of the full link"
+        return Outlook(f"up to about {units.rate(rate_bps)}, the mean rate of the full link")
     same = "the same rate"
     if pd.isna(least) or pd.isna(usual) or not rate_bps:
-        return f"{same}, whatever the ends set"
+        return Outlook(f"{same}, whatever the ends set")
     # No queue is shorter than the segment that the link is sending.
     segment_ns = rates.duration_ns(float(flow.summary["mss_bytes"]), rate_bps)
     if usual - least < max(STANDING_NS, FEW_SEGMENTS * segment_ns):
-        return f"{same}, whatever the ends set"
-    return (
+        return Outlook(f"{same}, whatever the ends set")
+    return Outlook(
         f"{same}; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
         f"{units.duration(least + segment_ns)}{' or less' if _may_have_stood(flow) else ''}"
     )
@@ -75,11 +75,11 @@ def _varied(flow: Flow, own: pd.DataFrame) -> str:
     )
 
 
-def _best(flow: Flow) -> str:
+def _best(flow: Flow) -> Outlook:
     found = varying(flow)
-    return (
-        "" if found is None else f"up to about {units.rounded(found.best_bps, 'bit/s')}, the link's best rate"
-    )
+    if found is None:
+        return NOTHING
+    return Outlook(f"up to about {units.rounded(found.best_bps, 'bit/s')}, the link's best rate")
 
 
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
@@ -121,4 +121,5 @@ LIMIT: Final = Limit(
     },
     detail=_detail,
     findings=lambda flow, _: link.limits(flow),
+    first=(datagrams.first, gains.of_pauses),
 )

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places, relay
-from bdpcap.diagnosis.model import Cause, Limit, longest
-from bdpcap.diagnosis.outlook import paced, with_change
+from bdpcap.diagnosis import gains, places, relay
+from bdpcap.diagnosis.model import GENERAL, Cause, Limit, Remedy, longest
+from bdpcap.diagnosis.outlook import nothing, paced, with_change
 from bdpcap.explain import gate
 from bdpcap.explain.expected import active_bps
-from bdpcap.explain.findings import receive
-from bdpcap.explain.findings.receive import in_force, shut, stopped_ns
+from bdpcap.explain.findings import Code, handshake, receive, tap
+from bdpcap.explain.findings.receive import in_force, shut, slow_part, stopped_ns
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import host
 
@@ -132,12 +133,29 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     return "buffer" if named == "ramp" and stood else named
 
 
+def _rewritten(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a device that changed the scale of the window; None if there is no sign of one."""
+    changed = None if tap.incomplete(flow) else handshake.rewritten(flow)
+    if changed is None:
+        return None
+    return Remedy(places.path(flow), f"{changed.cause} {changed.remedy}", changed.commands)
+
+
+def _stops(flow: Flow) -> str:
+    """Return a sentence on a reader that stopped for a notable time, whatever the buffer; empty if it did not."""
+    lasting_ns = shut_ns(flow.rtts)
+    if lasting_ns < NOTABLE_SHARE * flow.summary["active_ns"]:
+        return ""
+    return f"Then see why the receiving program stopped reading: that shut the window for {units.duration(lasting_ns)}."
+
+
 _FULL: Final = Cause(
     "The receive window held the sender back",
     _window,
     places.receiver,
     "See whether the receiving program sets SO_RCVBUF: without it, autotuning grows the window.",
     with_change("with a larger window"),
+    also=_stops,
 )
 _SLOW: Final = Cause(
     "The receiving program read too slowly",
@@ -170,7 +188,8 @@ LIMIT: Final = Limit(
             places.receiver,
             "Mend nothing if this is a background transfer, such as an update of Windows: so it yields to other traffic. "
             "The settings of Delivery Optimization have the rate that it may take.",
-            lambda _: "",
+            nothing,
+            overrules=frozenset(Code),
         ),
         "passed on": Cause(
             "The receiving program read too slowly",
@@ -178,6 +197,7 @@ LIMIT: Final = Limit(
             _onward,
             "Mend what holds that flow: the program takes data in no faster than they go out.",
             paced("as fast as the data go out"),
+            overrules=GENERAL | {Code.SLOW_READER},
         ),
         "ramp": Cause(
             "The receive window was still growing",
@@ -185,8 +205,12 @@ LIMIT: Final = Limit(
             places.receiver,
             "Autotuning grows the window, so long transfers get past it. A larger initial buffer starts higher.",
             with_change("in a longer transfer"),
+            # A window that autotuning still raised is no setting that is too small.
+            overrules=GENERAL | {Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES},
         ),
     },
     detail=_detail,
     findings=lambda flow, _: receive.limits(flow),
+    first=(_rewritten, gains.of_pauses, lambda flow, _: gains.little(flow, "receive window")),
+    is_lifted=lambda flow: slow_part(flow) <= 1 / 2,
 )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import places
+from bdpcap.diagnosis import gains, places
 from bdpcap.diagnosis.model import Cause, Limit
-from bdpcap.diagnosis.outlook import with_change
+from bdpcap.diagnosis.outlook import Outlook, with_change
 from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.findings import send
 from bdpcap.explain.standing import spoken
@@ -31,12 +31,12 @@ def _buffer(flow: Flow, own: pd.DataFrame) -> str:
     return spoken(flights) + trips + (f", and the window allowed {units.exact_bytes(window)}" if room else "")
 
 
-def _then(flow: Flow) -> str:
+def _then(flow: Flow) -> Outlook:
     usual, least = flow.summary["rtt_median_ns"], flow.summary["rtt_min_ns"]
     if pd.isna(usual) or pd.isna(least) or usual < _WAITS * least or not sent_a_window(flow.summary):
         return with_change("with a larger buffer")(flow)
     trips = f"round trips take {units.duration(usual)}, {units.duration(least)} at best"
-    return f"a longer queue, perhaps no higher rate: {trips}"
+    return Outlook(f"a longer queue, perhaps no higher rate: {trips}")
 
 
 LIMIT: Final = Limit(
@@ -52,4 +52,6 @@ LIMIT: Final = Limit(
         _then,
     ),
     findings=lambda flow, _: send.limits(flow),
+    first=(gains.of_pauses, lambda flow, _: gains.little(flow, "send buffer")),
+    is_lifted=lambda flow: not send.fills(flow),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import places
-from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis import gains, places
+from bdpcap.diagnosis.model import Cause, Limit, Remedy, longest
 from bdpcap.diagnosis.outlook import nothing
 from bdpcap.explain.findings import program
 from bdpcap.limits.decision import NO_RULE
-from bdpcap.words import palette
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +28,34 @@ def _undecided(_: Flow, own: pd.DataFrame) -> str:
     return f"{reason[:1].lower()}{reason[1:].rstrip('.')}{also}"
 
 
-def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:
-    return Cause("The evidence does not decide what held the sender back", _undecided, where, action, nothing)
+def _undecided_by(
+    where: Callable[[Flow], str], action: str, *first: Callable[[Flow, Cause], Remedy | None]
+) -> Cause:
+    headline = "The evidence does not decide what held the sender back"
+    return Cause(headline, _undecided, where, action, nothing, first=(*first, gains.of_pauses))
 
 
-_PARTIAL: Final = _undecided_by(
-    places.either,
-    "Capture again there, both directions and without a filter on payload: data and acknowledgments.",
+def _seen_whole(flow: Flow, why: Cause) -> Remedy | None:
+    """Return the advice on a flow whose handshake was captured, so that more of it would show no more; else None."""
+    if not int(flow._counts["handshake"]):
+        return None
+    return Remedy(why.where(flow), "Capture a longer transfer there: this one shows too little to decide.")
+
+
+def _dropped(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a flow whose data the capturing machine dropped; None for any other flow."""
+    drops = flow.capture.info.capture_drops
+    if not drops:
+        return None
+    return Remedy(
+        "the capturing machine",
+        f"It dropped {units.number(drops, 'packet')}: capture again with a larger buffer (-B) and a short snap length "
+        "(-s 128).",
+    )
+
+
+_BOTH: Final = (
+    "Capture again there, both directions and without a filter on payload: data and acknowledgments."
 )
 
 LIMIT: Final = Limit(
@@ -42,10 +63,12 @@ LIMIT: Final = Limit(
     name="undecided",
     colour=palette.GREY,
     meaning="The evidence does not decide; each round says why.",
-    usual=_undecided_by(places.sender, "Capture again there, from the handshake on: that shows most."),
+    usual=_undecided_by(
+        places.sender, "Capture again there, from the handshake on: that shows most.", _seen_whole
+    ),
     by_rule={
-        "missed": _PARTIAL,
-        "silent": _PARTIAL,
+        "missed": _undecided_by(places.either, _BOTH, _dropped),
+        "silent": _undecided_by(places.either, _BOTH),
         "coarse": _undecided_by(
             places.either,
             "Capture again there with time stamps in microseconds: this clock is coarser than a round trip.",

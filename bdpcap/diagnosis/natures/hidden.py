@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis import pauses, places
+from bdpcap.diagnosis import pauses
 from bdpcap.diagnosis.kinds import LIMIT_NAMES, app
 from bdpcap.diagnosis.model import Nature
-from bdpcap.explain import shared_losses
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sent_again import of_flow, resent_share
 from bdpcap.words import units
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
 __all__ = ["NATURE"]
-
-_ADVICE: Final = (
-    "Mend its losses first: flights that were lost before the capture look like pauses of a program."
-)
 
 
 def _holds(flow: Flow) -> bool:
@@ -42,5 +37,5 @@ NATURE: Final = Nature(
     "losses or pauses",
     _holds,
     _sentence,
-    lambda flow: (shared_losses.place(flow) or places.path(flow), _ADVICE),
+    app.mend_losses,
 )

@@ -22,7 +22,7 @@ from bdpcap.words.endpoints import host
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains", "has_default_size"]
+__all__ = ["explains", "has_default_size", "rewritten"]
 
 _TCP: Final = INSIDE_MTU["tcp"]
 """Bytes of TCP's header without options."""
@@ -55,7 +55,7 @@ _LINKS: Final = {
 
 def explains(flow: Flow) -> list[Finding]:
     """Return findings on window scaling that is off, unknown or rewritten, and on the MTU behind the segment size."""
-    return [told for told in (_scaling(flow), _rewritten(flow), _segments(flow)) if told is not None]
+    return [told for told in (_scaling(flow), rewritten(flow), _segments(flow)) if told is not None]
 
 
 def _scaling(flow: Flow) -> Finding | None:
@@ -102,7 +102,7 @@ def _scaling(flow: Flow) -> Finding | None:
     return None
 
 
-def _rewritten(flow: Flow) -> Finding | None:
+def rewritten(flow: Flow) -> Finding | None:
     """Return a finding on a sender that applies another window scale than the capture shows; None if there is none."""
     inferred = _inferred(flow)
     if inferred is not None:
