@@ -23,8 +23,9 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import place
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts, facts, line
-from bdpcap.read.flaws import DECLARED, ReceivedTwice, Seen
+from bdpcap.read.flaws import DECLARED
 from bdpcap.read.quality import flaws
+from bdpcap.read.seen import ReceivedTwice, Seen
 from bdpcap.report import connections, no_flows, screen
 from bdpcap.words import units
 

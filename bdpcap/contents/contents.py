@@ -19,8 +19,8 @@ from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
 from bdpcap.contents.twins import twins
 from bdpcap.read import core_pass, vantage
-from bdpcap.read.flaws import ReceivedTwice
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, flaws
+from bdpcap.read.seen import ReceivedTwice
 from bdpcap.read.whole import Whole
 from bdpcap.words.endpoints import host
 

@@ -14,11 +14,10 @@ from bdpcap.read.flaws import (
     DECLARED,
     FAR_ROUTERS,
     TIMES_OF_BATCHES,
-    ReceivedTwice,
-    Seen,
     furthest_back_ns,
 )
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
+from bdpcap.read.seen import ReceivedTwice, Seen
 from bdpcap.tables.columns import floats
 
 if TYPE_CHECKING:
