@@ -165,7 +165,7 @@ _SLOW: Final = Cause(
     paced("as fast as the program reads"),
 )
 
-LIMIT: Final = Limit(
+LIMIT: Final[Limit] = Limit(
     code="rwnd",
     name="receive window",
     colour=palette.BLUE,
@@ -211,6 +211,6 @@ LIMIT: Final = Limit(
     },
     detail=_detail,
     findings=lambda flow, _: receive.limits(flow),
-    first=(_rewritten, gains.of_pauses, lambda flow, _: gains.little(flow, "receive window")),
+    first=(_rewritten, gains.of_pauses, lambda flow, _: gains.little(flow, LIMIT.name)),
     is_lifted=lambda flow: slow_part(flow) <= 1 / 2,
 )

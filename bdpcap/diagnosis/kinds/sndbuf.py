@@ -39,7 +39,7 @@ def _then(flow: Flow) -> Outlook:
     return Outlook(f"a longer queue, perhaps no higher rate: {trips}")
 
 
-LIMIT: Final = Limit(
+LIMIT: Final[Limit] = Limit(
     code="sndbuf",
     name="send buffer",
     colour=palette.PURPLE,
@@ -52,6 +52,6 @@ LIMIT: Final = Limit(
         _then,
     ),
     findings=lambda flow, _: send.limits(flow),
-    first=(gains.of_pauses, lambda flow, _: gains.little(flow, "send buffer")),
+    first=(gains.of_pauses, lambda flow, _: gains.little(flow, LIMIT.name)),
     is_lifted=lambda flow: not send.fills(flow),
 )

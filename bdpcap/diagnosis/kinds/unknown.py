@@ -54,8 +54,10 @@ def _dropped(flow: Flow, _: Cause) -> Remedy | None:
     )
 
 
-_BOTH: Final = (
-    "Capture again there, both directions and without a filter on payload: data and acknowledgments."
+_PARTIAL: Final = _undecided_by(
+    places.either,
+    "Capture again there, both directions and without a filter on payload: data and acknowledgments.",
+    _dropped,
 )
 
 LIMIT: Final = Limit(
@@ -67,8 +69,8 @@ LIMIT: Final = Limit(
         places.sender, "Capture again there, from the handshake on: that shows most.", _seen_whole
     ),
     by_rule={
-        "missed": _undecided_by(places.either, _BOTH, _dropped),
-        "silent": _undecided_by(places.either, _BOTH),
+        "missed": _PARTIAL,
+        "silent": _PARTIAL,
         "coarse": _undecided_by(
             places.either,
             "Capture again there with time stamps in microseconds: this clock is coarser than a round trip.",
