@@ -10,6 +10,7 @@ from bdpcap.report import failed_words
 from bdpcap.report.failed_advice import BY_CHANCE, advice, of_several, shortly
 from bdpcap.report.failed_around import around
 from bdpcap.report.failed_lines import FAILED, WITHOUT_DATA, lines
+from bdpcap.report.failed_sentence import sentence
 from bdpcap.report.failures import (
     DONE,
     HTTP_UNANSWERED,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
     from bdpcap.report.failed_around import Around
-    from bdpcap.report.failed_lines import Line
+    from bdpcap.report.failed_line import Line
 
 __all__ = ["counted", "ends", "failed", "in_vain", "late", "sentences", "title"]
 
@@ -38,7 +39,7 @@ _WITH_DATA: Final = tuple(kind for kind in FAILED if kind not in (*WITHOUT_DATA,
 
 def sentences(capture: Capture) -> list[str]:
     """Return sentences about failed connections with advice, gravest first; empty if none failed."""
-    return [sentence for sentence, _ in counted(capture)]
+    return [said for said, _ in counted(capture)]
 
 
 @once
@@ -61,7 +62,7 @@ def _with_advice(capture: Capture, kinds: Iterable[str]) -> list[tuple[str, int]
         for line, each in _joined(advised, beside):
             words = of_several(line, each, beside)
             said = shortly(words) if words == before else words
-            found.append((f"{line.sentence(kind)} {said}", line.connections))
+            found.append((f"{sentence(line, kind)} {said}", line.connections))
             before = words
     return found
 
@@ -126,4 +127,4 @@ def in_vain(capture: Capture) -> bool:
 
 def ends(capture: Capture) -> list[str]:
     """Return sentences about connections that an end reset once it was done; empty if there are none."""
-    return [line.sentence(DONE) for line in lines(capture)[DONE]]
+    return [sentence(line, DONE) for line in lines(capture)[DONE]]

@@ -13,7 +13,7 @@ from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.read import hops
 from bdpcap.report import failed_words, tls, unclosed
 from bdpcap.report.failed_around import RACING, SEVERAL
-from bdpcap.report.failed_lines import NAMED, WITHOUT_DATA
+from bdpcap.report.failed_lines import WITHOUT_DATA
 from bdpcap.report.failures import (
     LATE,
     MOST_SYNS,
@@ -23,13 +23,14 @@ from bdpcap.report.failures import (
     TLS_UNANSWERED,
     TOO_LATE,
 )
+from bdpcap.report.many_names import NAMED
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
 from bdpcap.words.endpoints import is_link_local, is_loopback, is_public
 
 if TYPE_CHECKING:
     from bdpcap.report.failed_around import Around
-    from bdpcap.report.failed_lines import Line
+    from bdpcap.report.failed_line import Line
     from bdpcap.report.talks import Talks
 
 __all__ = ["BY_CHANCE", "advice", "of_several", "shortly"]

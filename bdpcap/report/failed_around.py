@@ -13,15 +13,17 @@ from bdpcap.explain import gateways
 from bdpcap.explain.once import once
 from bdpcap.explain.place import on_router
 from bdpcap.report import failed_words, talks
-from bdpcap.report.failed_lines import MANY, NAMED, WITHOUT_DATA, lines
+from bdpcap.report.failed_line import MANY
+from bdpcap.report.failed_lines import WITHOUT_DATA, lines
 from bdpcap.report.failures import LATE, TLS_UNANSWERED
+from bdpcap.report.many_names import NAMED
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
-    from bdpcap.report.failed_lines import Line
+    from bdpcap.report.failed_line import Line
     from bdpcap.report.talks import Talks
 
 __all__ = ["RACING", "SEVERAL", "Around", "around"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.report.failed_lines import MANY
+from bdpcap.report.failed_line import MANY
 from bdpcap.report.failures import still_waiting
 from bdpcap.words import units
 from bdpcap.words.endpoints import host

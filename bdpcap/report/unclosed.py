@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bdpcap.report.failed_lines import Line
+    from bdpcap.report.failed_line import Line
 
 __all__ = ["advice"]
 
