@@ -12,8 +12,8 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import natures
-from bdpcap.diagnosis.natures import outage, short
+from bdpcap.diagnosis import moved, natures
+from bdpcap.diagnosis.natures import outage
 from bdpcap.report import connections, headline, ranking, screen, verdict
 
 NEVER_ANSWERED = "".join(
@@ -689,7 +689,7 @@ def test_a_direction_whose_peer_sends_has_no_open_and_idle_connection():
     ask = "+.001 > P. 1:101(100) ack 1 win 502\n+.020 < . 1:1(0) ack 101 win 500\n"
     again = "\n+.001 > P. 101:201(100) ack 9001 win 502\n+.020 < . 9001:9001(0) ack 201 win 500"
     flow = opened(ask + stream + again).flow(0, str(CLIENT))
-    assert "it had nothing to send" in short.speed(flow)
+    assert "it had nothing to send" in moved.speed(flow)
 
 
 FULL, PIECE = "1001:2461(1460)", "1001:1537(536)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -10,7 +11,7 @@ from dialogues import analysed
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
-from bdpcap.diagnosis import bursts, natures, nearly_all
+from bdpcap.diagnosis import bursts, moved, natures, nearly_all
 from bdpcap.diagnosis.kinds import cwnd
 from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
@@ -344,14 +345,14 @@ def timed(greeting_ns):
 
 def test_small_exchanges_are_no_time_of_a_transfer(monkeypatch):
     monkeypatch.setattr(short.relay, "passes_on", lambda _flow: False)
-    assert short.speed(timed(400_000_000)) == (
+    assert moved.speed(timed(400_000_000)) == (
         "1.00 MB of 1.02 MB in 20 ms at 400 Mbit/s; for another 60.4 s the connection was idle or exchanged little."
     )
-    assert short.speed(timed(10_000_000)) == (
+    assert moved.speed(timed(10_000_000)) == (
         "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s it had nothing to send."
     )
     # The verdict of another nature has the active time.
-    assert short.speed(timed(10_000_000), besides_active=True) == (
+    assert moved.speed(timed(10_000_000), besides_active=True) == (
         "1.02 MB in 30 ms at 270 Mbit/s; outside its active time, it had nothing to send for 60 s."
     )
 
@@ -361,7 +362,7 @@ def test_a_rate_of_less_than_a_round_trip_is_that_of_an_adapter(monkeypatch):
     monkeypatch.setattr(short.relay, "passes_on", lambda _flow: False)
     flow = timed(400_000_000)
     flow.summary["rtt_min_ns"] = 20_000_001
-    assert short.speed(flow).startswith("1.00 MB of 1.02 MB within 100 ms; ")
+    assert moved.speed(flow).startswith("1.00 MB of 1.02 MB within 100 ms; ")
 
 
 @pytest.mark.parametrize(
@@ -502,7 +503,9 @@ def test_data_and_answers_that_took_less_than_a_second_in_all_are_soon(answers_m
         rtts=pd.DataFrame([rounds]),
     )
     monkeypatch.setattr(short.app, "hides_losses", lambda _: False)
-    monkeypatch.setattr(short.app, "LIMIT", SimpleNamespace(detail=lambda _flow, own: own["detail"].iloc[0]))
+    monkeypatch.setattr(
+        short.app, "LIMIT", replace(short.app.LIMIT, detail=lambda _flow, own: own["detail"].iloc[0])
+    )
     monkeypatch.setattr(short, "answering_ns", lambda _flow, _rounds: answers_ms * 1_000_000)
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=199_999_999))
     assert short.NATURE.holds(flow) == soon
@@ -548,7 +551,9 @@ def test_a_little_takes_longer_than_a_second_on_a_long_path(rtt_ms, little, monk
         summary={"limit": "app", "active_ns": 20_000_000_000, "rtt_min_ns": rtt_ms * 1_000_000},
         rtts=pd.DataFrame([{"limit": "app", "detail": "idle", "start_ns": 0, "end_ns": 20_000_000_000}]),
     )
-    monkeypatch.setattr(short.app, "LIMIT", SimpleNamespace(detail=lambda _flow, own: own["detail"].iloc[0]))
+    monkeypatch.setattr(
+        short.app, "LIMIT", replace(short.app.LIMIT, detail=lambda _flow, own: own["detail"].iloc[0])
+    )
     monkeypatch.setattr(short.in_flight, "whole", lambda _flow: SimpleNamespace(in_flight_ns=1_500_000_000))
     assert short._is_brief(flow) == little
 

@@ -148,7 +148,9 @@ class Cause:
     asked: str = ""
     """What to ask the operator of a sender that is not the reader's; empty if nothing."""
     owed: bool = False
-    """Whether the sender owed an answer."""
+    """Whether the sender owed an answer, or had news later."""
+    passes: bool = False
+    """Whether time lifts it."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:

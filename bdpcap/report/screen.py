@@ -11,6 +11,7 @@ import pandas as pd
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.datagrams import datagrams
 from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.moved import speed
 from bdpcap.diagnosis.natures import (
     BLACK_HOLE,
     FAREWELL,
@@ -22,7 +23,6 @@ from bdpcap.diagnosis.natures import (
     STOPPED,
     nature,
 )
-from bdpcap.diagnosis.natures.short import speed
 from bdpcap.diagnosis.relay import BEHIND, relayed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests

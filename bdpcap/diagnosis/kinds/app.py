@@ -422,6 +422,7 @@ LIMIT: Final = Limit(
             "Nothing to mend on the path: that program may have waited for events, as a remote screen does.",
             paced("as fast as the program writes"),
             _waited,
+            owed=True,
         ),
         "peer's time": Cause(
             "The sending program waited for the other end",

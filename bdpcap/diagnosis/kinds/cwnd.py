@@ -221,6 +221,7 @@ _GROWTH: Final = Cause(
     commands=("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     noun="congestion avoidance, in which the window grows slowly",
     first=(_of_others,),
+    passes=True,
 )
 
 LIMIT: Final = Limit(
@@ -309,6 +310,7 @@ LIMIT: Final = Limit(
             "Send more over one connection: short transfers end before slow start does.",
             with_change("in a longer transfer"),
             first=(_of_others,),
+            passes=True,
         ),
         "pacing": Cause(
             "Pacing held the sender back",

@@ -205,6 +205,7 @@ LIMIT: Final[Limit] = Limit(
             places.receiver,
             "Autotuning grows the window, so long transfers get past it. A larger initial buffer starts higher.",
             with_change("in a longer transfer"),
+            passes=True,
             # A window that autotuning still raised is no setting that is too small.
             overrules=GENERAL | {Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES},
         ),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import again, bursts, nearly_all, relay
-from bdpcap.diagnosis.kinds import LIMIT_NAMES, app, rwnd
+from bdpcap.diagnosis import again, bursts, moved, nearly_all, relay
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, app, rwnd
 from bdpcap.diagnosis.model import Nature, Shown, longest, spanning
 from bdpcap.diagnosis.phases import phase_of
-from bdpcap.explain import first_answer, gate, in_flight
+from bdpcap.explain import first_answer, in_flight
 from bdpcap.explain.exchange_shares import answering_ns
-from bdpcap.explain.notable import NOTICED_NS, slow_opening_ns
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST, lost, mostly_needless, needed, of_flow, resent_share
 from bdpcap.words import units
 from bdpcap.words.endpoints import host, on_one_machine
@@ -26,66 +25,13 @@ __all__ = [
     "NATURE",
     "ends_by_itself",
     "late_answer_ns",
-    "pauses",
     "shown",
-    "speed",
 ]
 
-BRIEF: Final = 0.01
-"""Pauses over the time of a flow's data up to which no sentence names them: its rate has two digits."""
 SELDOM: Final = 0.01
 """Share of the active time in which data were in flight, up to which nobody waits for TCP; a choice."""
 _TRIPS: Final = 8
 """Round trips of a little: two for TLS 1.2, and six in which slow start carries a megabyte (RFC 5246, RFC 6928)."""
-
-_ANSWERING: Final = ("response time", "proxy", "events")
-"""Details of a program that owed an answer, or had news later."""
-_GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
-"""Details of limits that time lifts."""
-
-
-def speed(flow: Flow, *, besides_active: bool = False) -> str:
-    """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other.
-
-    The rest of its life follows. With `besides_active`, that is its idle time, as its verdict has the active time.
-    """
-    summary = flow.summary
-    idle_ns = gate.idle_ns(summary)
-    if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
-        return ""
-    bulk = nearly_all.rounds(flow)
-    moved = _transfer(flow, bulk)
-    without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
-    rest_ns = without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
-    # A handshake of lost SYNs is neither open nor idle.
-    rest_ns -= slow_opening_ns(flow.capture, flow.stream)
-    if not moved.is_timed or rest_ns <= 0:
-        return ""
-    answer = _answer(flow, without_ns)
-    if besides_active:
-        lasted = units.duration(idle_ns)
-        return f"{_moved(flow, bulk)}; outside its active time, it had nothing to send for {lasted}{answer}."
-    if rest_ns < NOTICED_NS:
-        return f"{_moved(flow, bulk)}{answer}."
-    idle = "the connection was idle or exchanged little" if bulk is not None else "it had nothing to send"
-    is_apart = moved.is_exact and not (bulk is None and _is_counted(flow))
-    another = "another " if is_apart else ""
-    return f"{_moved(flow, bulk)}; for {another}{units.duration(rest_ns)} {idle}{answer}."
-
-
-def _answer(flow: Flow, without_ns: int) -> str:
-    """Return a clause on the server's time to answer where it is most of a client's time without data; else empty."""
-    if not flow.is_from_client or not flow.capture._contents.has_exchanges:
-        return ""
-    server_ns = first_answer.owed_ns(flow._requests).fillna(0)
-    answer_ns = int(server_ns.sum())
-    # Data that come later than a person waits may be news, and no answer.
-    if (
-        not max(in_flight.AT_ONCE_NS, without_ns // 2) <= answer_ns <= without_ns
-        or server_ns.max() >= NOTICED_NS
-    ):
-        return ""
-    return f", and the server took {units.duration(answer_ns)} to answer"
 
 
 def ends_by_itself(flow: Flow) -> bool:
@@ -97,57 +43,8 @@ def _is_lifted(flow: Flow) -> bool:
     """Return whether the main limit is one that time lifts, or the program's."""
     held = str(flow.summary["limit"])
     own = flow.rtts[flow.rtts["limit"] == held]
-    return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
-
-
-def _transfer(flow: Flow, bulk: pd.DataFrame | None) -> in_flight.Transfer:
-    """Return all data of a flow, or those of some rounds: without pauses, unless nobody notices the pauses."""
-    if bulk is None:
-        return _all(flow)
-    moved = in_flight.within(flow, bulk)
-    moved = replace(moved, is_paced=moved.is_paced and not relay.passes_on(flow))
-    return replace(moved, in_flight_ns=nearly_all.span_ns(bulk)) if nearly_all.follow_closely(bulk) else moved
-
-
-def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
-    """Return size, time and rate, of all data or of some rounds."""
-    times = bursts.counted(flow) if bulk is None else nearly_all.batches(bulk)
-    total = None if bulk is None else int(flow.summary["payload_bytes"])
-    return _transfer(flow, bulk).words(total, times)
-
-
-def pauses(flow: Flow) -> str:
-    """Return the pauses that the time of a flow's data leaves out; empty if nobody notices them, or they are brief."""
-    moved = _all(flow)
-    least_ns = max(NOTICED_NS, BRIEF * moved.in_flight_ns)
-    if not (moved.is_timed and bursts.counted(flow) and least_ns <= moved.pauses_ns < units.YEAR_NS):
-        return ""
-    lasted = units.duration(moved.pauses_ns)
-    # Shorter pauses within the bursts count, too.
-    return (
-        f"; for {lasted} in all, nothing was in flight"
-        if not moved.is_paced
-        else f"; pauses took another {lasted}"
-    )
-
-
-def _is_counted(flow: Flow) -> bool:
-    """Return whether the number of a flow's bursts stands for the time of its data."""
-    return bool(bursts.counted(flow)) and not _all(flow).is_paced
-
-
-def _all(flow: Flow) -> in_flight.Transfer:
-    """Return all data of a flow; several bursts are paced only if one of them is more than an initial window.
-
-    The pause before a farewell is none of the data's.
-    """
-    moved, carried = in_flight.whole(flow), bursts.sizes(flow)
-    small = len(carried) > 1 and bool((carried <= nearly_all.initial_window_bytes(flow)).all())
-    parting_ns = int(bursts.pauses_ns(flow).iloc[-1]) if bursts.ends_in_farewell(flow) else 0
-    left_ns = max(0, moved.pauses_ns - parting_ns)
-    # The rate of a NAT next to the capture is not the path's.
-    is_paced = moved.is_paced and not small and not relay.passes_on(flow)
-    return replace(moved, is_paced=is_paced, pauses_ns=left_ns)
+    why = ALL[held].causes.get(str(longest(own, "detail")))
+    return held == "app" or (why is not None and why.passes)
 
 
 def shown(flow: Flow) -> Shown | None:
@@ -156,23 +53,12 @@ def shown(flow: Flow) -> Shown | None:
 
 
 def _said(flow: Flow) -> str:
-    moved, by_path = speed(flow), _held_by_path(flow)
-    if not moved:
+    said, by_path = moved.speed(flow), _held_by_path(flow)
+    if not said:
         bulk = nearly_all.rounds(flow)
-        rest = _little_else(flow, bulk) if bulk is not None else "" if by_path else pauses(flow)
-        moved = f"{_moved(flow, bulk)}{rest}."
-    return f"{moved}{by_path or _held(flow) or _lossy(flow)}"
-
-
-def _little_else(flow: Flow, bulk: pd.DataFrame) -> str:
-    """Return a clause on the active time without some rounds, which carried nearly all.
-
-    Empty if nobody notices that time, or the rounds are those of several bursts, whose span has it.
-    """
-    rest_ns = int(flow.summary["active_ns"]) - _transfer(flow, bulk).in_flight_ns
-    if nearly_all.batches(bulk) or rest_ns < NOTICED_NS:
-        return ""
-    return f"; for another {units.duration(rest_ns)} it sent little"
+        rest = moved.little_else(flow, bulk) if bulk is not None else "" if by_path else moved.pauses(flow)
+        said = f"{moved.words(flow, bulk)}{rest}."
+    return f"{said}{by_path or _held(flow) or _lossy(flow)}"
 
 
 def _lossy(flow: Flow) -> str:
@@ -342,7 +228,7 @@ def _is_paced(flow: Flow) -> bool:
     """Return whether the program limited a flow, and no peer waited for an answer for most of that time."""
     if flow.summary["limit"] != "app":
         return False
-    return app.LIMIT.detail(flow, flow.rtts[flow.rtts["limit"] == "app"]) not in _ANSWERING
+    return not app.LIMIT.cause(flow, flow.rtts[flow.rtts["limit"] == "app"]).owed
 
 
 def _answers_soon(flow: Flow) -> bool:
@@ -478,15 +364,15 @@ def _short_advice(flow: Flow) -> tuple[str, str]:
         return "", f"Nothing to mend: data were in flight for {units.duration(moved_ns)}, {trips}."
     if late := _answered_late(flow):
         return "", late
-    moved, bulk = in_flight.whole(flow), nearly_all.rounds(flow)
-    if bulk is not None and moved.in_flight_ns >= NOTICED_NS:
+    whole, bulk = in_flight.whole(flow), nearly_all.rounds(flow)
+    if bulk is not None and whole.in_flight_ns >= NOTICED_NS:
         return (
             "",
-            f"Nothing to mend: nearly all data took {units.duration(_transfer(flow, bulk).in_flight_ns)}.",
+            f"Nothing to mend: nearly all data took {units.duration(moved.transfer(flow, bulk).in_flight_ns)}.",
         )
-    if moved.in_flight_ns >= NOTICED_NS:
+    if whole.in_flight_ns >= NOTICED_NS:
         return "", "Nothing to mend: for less than a second of it, data waited for TCP or a program."
-    if moved.spanned_ns >= NOTICED_NS:
+    if whole.spanned_ns >= NOTICED_NS:
         return "", "Nothing to mend: data were in flight for less than a second in all."
     return "", "Nothing to mend: the data took less than a second."
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import ends_by_itself, pauses, shown
+from bdpcap.diagnosis.moved import pauses
+from bdpcap.diagnosis.natures.short import ends_by_itself, shown
 from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain import in_flight
 from bdpcap.explain.capacity import doublings
