@@ -32,13 +32,14 @@ from bdpcap.limits import LIMITS, STATES
 from bdpcap.limits.stripes import STRIPES, stripes
 from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.busiest import Busiest
-from bdpcap.plots.canvas import Canvas, floats, life
+from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import heading
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
 from bdpcap.plots.sequence import FEW, MOST
 from bdpcap.plots.throughput import Spans
+from bdpcap.plots.time_axis import life
 from bdpcap.read import core_pass
 from bdpcap.report import ranking
 from bdpcap.words import palette

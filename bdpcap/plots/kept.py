@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from bdpcap.explain import reduced
 from bdpcap.explain.reduced import Reduced
-from bdpcap.plots.canvas import axis_of, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.plots.time_axis import axis_of, origin_ns, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,10 +11,11 @@ import numpy as np
 
 from bdpcap.plots import kept, marks, stalls
 from bdpcap.plots.busiest import Busiest
-from bdpcap.plots.canvas import Canvas, Options, axis_of, life, numbers
+from bdpcap.plots.canvas import Canvas, Options, numbers
 from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.kept import Kept
 from bdpcap.plots.stalls import Stalls
+from bdpcap.plots.time_axis import axis_of, life
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:

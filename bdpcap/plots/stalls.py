@@ -10,8 +10,9 @@ import pandas as pd
 from bdpcap._core import NULL
 from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import OUTAGE, nature
-from bdpcap.plots.canvas import numbers, seconds
+from bdpcap.plots.canvas import numbers
 from bdpcap.plots.kept import Kept
+from bdpcap.plots.time_axis import seconds
 from bdpcap.timers import LONGEST_DELAYED_ACK_NS
 from bdpcap.words import palette, units
 

@@ -10,11 +10,12 @@ from bdpcap.explain import gate
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
 from bdpcap.plots import kept, losses, ribbon, stalls
-from bdpcap.plots.canvas import FAR, Canvas, Options, fitting, floats, largest, numbers, seconds
+from bdpcap.plots.canvas import FAR, Canvas, Options, fitting, floats, largest, numbers
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
 from bdpcap.plots.losses import Losses
 from bdpcap.plots.stalls import Stalls
+from bdpcap.plots.time_axis import seconds
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from bdpcap import plots
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots import losses, ribbon, stalls
-from bdpcap.plots.canvas import Canvas, life, origin_ns
+from bdpcap.plots.canvas import Canvas
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.losses import Losses
 from bdpcap.plots.rtt import Y_TITLE as RTT
@@ -21,6 +21,7 @@ from bdpcap.plots.sequence import Y_TITLE as SEQUENCE
 from bdpcap.plots.sequence import Segments
 from bdpcap.plots.sequence import draw as draw_sequence
 from bdpcap.plots.stalls import Stalls
+from bdpcap.plots.time_axis import life, origin_ns
 from bdpcap.plots.window import Y_TITLE as WINDOW
 from bdpcap.plots.window import Windows
 from bdpcap.plots.window import draw as draw_window
