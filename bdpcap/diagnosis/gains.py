@@ -1,4 +1,4 @@
-"""What lifting a limit gains: the rate to expect, and advice where another change gains more, or none gains much."""
+"""The gain of lifting a limit: the rate to expect, and advice where another change gains more, or none gains much."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["little", "of_buffer", "of_pauses"]
 
 
 def of_buffer(flow: Flow) -> Outlook:
-    """Return the rate before and after a larger buffer, and what limits then; nothing where that is not known."""
+    """Return the rate before and after a larger buffer, and the next limit; nothing where that is not known."""
     limit = str(flow.summary["limit"])
     # Without a window scale, the field hides how large the buffer is.
     if flow.summary["window_scale_source"] == UNSCALED or not sent_a_window(flow.summary):

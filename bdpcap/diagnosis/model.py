@@ -132,7 +132,7 @@ class Cause:
     action: str
     """Advice for that place, used if no finding is the root cause."""
     then: Callable[[Flow], Outlook]
-    """Returns what to expect of the action."""
+    """Returns the outlook of the action."""
     shown: Callable[[Flow], Shown | None] = _nowhere
     """Returns the frames that show it best; None if the longest run of rounds does."""
     commands: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Cause:
     also: Callable[[Flow], str] = _no_words
     """Returns a sentence to add to the advice of a finding; empty if there is none."""
     asked: str = ""
-    """What to ask the operator of a sender that is not the reader's; empty if nothing."""
+    """Question for the operator of a sender that is not the reader's; empty if there is none."""
     owed: bool = False
     """Whether the sender owed an answer, or had news later."""
     passes: bool = False

@@ -1,4 +1,4 @@
-"""A program of others that set the pace: what to ask its operator, or that nobody waited for it."""
+"""A program of others that set the pace: the question for its operator, or that nobody waited for it."""
 
 from __future__ import annotations
 

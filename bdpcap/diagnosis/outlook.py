@@ -1,4 +1,4 @@
-"""What to expect of advice: a rate and what holds the flow then, or words where the capture shows no rate."""
+"""The outlook of advice: a rate and the limit that follows, or words where the capture shows no rate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UP_TO: Final = {
     "rwnd": "up to {} with today's window",
     "slow start": "up to about {}, in slow start",
 }
-"""The most that a change gives, in words, by what holds the flow then."""
+"""The most that a change gives, in words, by the limit that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rate:
     bps: float
     """The rate, in bits per second."""
     follows: str
-    """What holds the flow then: a limit, ``reader`` or ``slow start``."""
+    """The limit that holds the flow then, ``reader`` or ``slow start``."""
     before_bps: float | None = None
     """Today's rate, if the new one is a forecast; None if that is the most that may come."""
     longer: bool = False
@@ -62,14 +62,14 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """What to expect of advice. Two are equal if they read the same."""
+    """The outlook of advice. Two are equal if they read the same."""
 
     words: str = ""
     """The change, or all that is to be expected; the rate follows."""
     rate: Rate | None = None
     """The rate to expect; None where the capture does not show one."""
     path: str = ""
-    """What the network can carry, where no more than a lower bound is known."""
+    """The rate that the network can carry, where no more than a lower bound is known."""
 
     def __str__(self) -> str:
         said = " ".join(filter(None, (self.words, "" if self.rate is None else str(self.rate))))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.capture import Capture
+    from bdpcap.diagnosis.outlook import Outlook
 
 SCHEMA_VERSION: Final = 3
 """Increased when a key changes its meaning or is removed; new keys do not increase it."""
@@ -86,6 +87,7 @@ def _in_full(capture: Capture, summaries: pd.DataFrame) -> Iterator[dict[str, An
                 **summary,
                 "verdict": verdict.sentence(flow),
                 "action": str(remedy(flow)),
+                "expected": _expected(remedy(flow).outlook),
                 "vantage_evidence": flow.vantage_evidence,
                 "findings": [
                     {**dataclasses.asdict(finding), "weight": weight} for finding, weight in weights(flow)
@@ -94,3 +96,14 @@ def _in_full(capture: Capture, summaries: pd.DataFrame) -> Iterator[dict[str, An
                 "exchanges": records(flow.exchanges.drop(columns="stream")),
                 "host": host.flow_document(flow),
             }
+
+
+def _expected(outlook: Outlook) -> dict[str, Any]:
+    """Return an outlook in words, and as rates with the limit that follows where these are known."""
+    rate = outlook.rate
+    return {
+        "words": str(outlook),
+        "before_bps": None if rate is None else rate.before_bps,
+        "rate_bps": None if rate is None else rate.bps,
+        "follows": None if rate is None else rate.follows,
+    }

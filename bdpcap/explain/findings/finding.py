@@ -52,7 +52,7 @@ class Code(StrEnum):
     in_detail: str
 
     def __new__(cls, value: str, heaviest: Weight = Weight.ROOT_CAUSE, in_detail: str = "") -> Self:
-        """Return the code with what is declared of it."""
+        """Return the code with its declaration."""
         code = str.__new__(cls, value)
         code._value_ = value
         code.heaviest = heaviest
