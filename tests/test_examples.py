@@ -28,6 +28,7 @@ from bdpcap.comparing import settings
 
 API = ROOT / "docs" / "api.md"
 ELSEWHERE = {
+    ".": "changes the shell that is typed in",
     "_BDPCAP_COMPLETE": "tests/test_completion.py runs all three lines",
     "cargo": "the tests",
     "dumpcap": "captures on an interface, until it is stopped",
@@ -39,8 +40,10 @@ ELSEWHERE = {
     "pipx": "installs what is published",
     "pktmon": "is a program of Windows",
     "python": "tests and benchmarks",
+    "python3": "makes an environment",
     "route": "asks for an interface as macOS does",
-    "sudo": "captures on an interface of macOS",
+    "sh": "installs Rust",
+    "sudo": "captures on an interface of macOS, or installs",
     "tcpdump": "captures on an interface, until it is stopped",
     "uvx": "runs what is published",
     "while": "asks a kernel until it is stopped; tests/test_account.py reads such a log",
