@@ -11,6 +11,7 @@ from bdpcap import report
 
 QUOTED = {
     "outage.md": ("wild_b/sf20_trace1.pcapng.zst", "wild/206_example_b.pcap.zst"),
+    "slow-reader.md": ("wild/mlab-C2DA9.pcap.zst",),
     "nat-or-proxy.md": ("wild_b/virtualbox_nat_http3.pcap.zst", "wild/mlab-5B90B.pcap.zst"),
 }
 """Shared captures by the how-to that quotes them."""
