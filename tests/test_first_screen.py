@@ -86,6 +86,15 @@ def test_a_flow_that_no_window_limits_has_no_why():
     assert flow.remedy.expected == "without losses up to about 94.2 Mbit/s, then the link"
 
 
+def test_bursts_promise_no_rate_where_a_policer_may_drop():
+    """This policer let 13.25 Mbit/s pass, and bursts four times as fast."""
+    capture = bdpcap.analyze(TESTS / "data/labelled/tune/cwnd_policer/receiver.pcap.zst")
+    assert capture.flow(0).remedy.expected.endswith(
+        " 48.1 Mbit/s, then the link, unless a policer allows less"
+    )
+    assert "the network can carry" not in report.text(capture)
+
+
 # the sentence on the capture
 
 TRANSFER = """

@@ -70,9 +70,12 @@ class Outlook:
     """The rate to expect; None where the capture does not show one."""
     path: str = ""
     """The rate that the network can carry, where no more than a lower bound is known."""
+    unless: str = ""
+    """What would hold the flow before, though the capture does not show it."""
 
     def __str__(self) -> str:
         said = " ".join(filter(None, (self.words, "" if self.rate is None else str(self.rate))))
+        said += f", unless {self.unless}" if self.unless else ""
         return f"{said}; the network can carry {self.path}" if self.path else said
 
     def __bool__(self) -> bool:

@@ -24,6 +24,7 @@ from bdpcap.diagnosis.natures import (
     nature,
 )
 from bdpcap.diagnosis.relay import BEHIND, relayed
+from bdpcap.explain import remedies
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
@@ -285,9 +286,14 @@ def path_rate(flow: Flow) -> str:
         or datagrams(flow) is not None
     ):
         return ""
-    if speed(flow) or _contradicts(flow) or (reached_bps(flow) or 0) > (known_bps(flow.summary) or 0):
+    if speed(flow) or _contradicts(flow) or _shows_bursts(flow):
         return ""
-    return path.capacity
+    return path.capacity if (reached_bps(flow) or 0) <= (known_bps(flow.summary) or 0) else ""
+
+
+def _shows_bursts(flow: Flow) -> bool:
+    """Return whether the rate of the path may be that of bursts alone, which a policer passes faster than its rate."""
+    return str(flow.summary["limit"]) == "cwnd" and remedies.may_be_policed(flow)
 
 
 def _contradicts(flow: Flow) -> bool:

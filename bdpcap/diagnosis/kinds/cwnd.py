@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -167,7 +168,11 @@ def _flat(_: Flow, own: pd.DataFrame) -> str:
 def _without_losses(flow: Flow) -> Outlook:
     if remedies.losses(flow) is remedies.Losses.POLICED:
         return Outlook("the rate that the policer lets pass, without losses")
-    return with_change("without losses")(flow)
+    expected = with_change("without losses")(flow)
+    if not expected or not remedies.may_be_policed(flow):
+        return expected
+    # The least that the path can carry would be the rate of bursts.
+    return replace(expected, path="", unless="a policer allows less")
 
 
 def _without_waits(flow: Flow) -> Outlook:

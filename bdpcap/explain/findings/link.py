@@ -73,7 +73,7 @@ def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
     if not others and varying(flow):
         return ADVICE
     if not others:
-        return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
+        return "More throughput needs a faster link; larger windows or buffers only lengthen the queue."
     together = together_bps(beside(flow.capture.flows, flow.summary))
     if known_bps is not None and together * GAIN >= known_bps:
         return "The flows of this capture fill the link together: run fewer at once, or take a faster link."

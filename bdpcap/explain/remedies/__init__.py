@@ -7,6 +7,7 @@ from bdpcap.explain.remedies.congestion import (
     fair_queue,
     losses,
     lost_before_capture,
+    may_be_policed,
     on_losses,
     repair,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "joined",
     "losses",
     "lost_before_capture",
+    "may_be_policed",
     "memory",
     "of",
     "on_losses",

@@ -25,6 +25,7 @@ __all__ = [
     "fair_queue",
     "losses",
     "lost_before_capture",
+    "may_be_policed",
     "on_losses",
     "repair",
 ]
@@ -101,6 +102,15 @@ def losses(flow: Flow) -> Losses:
     if share < _POLICED or int(summary["retransmits"]) < _FEWEST:
         return Losses.SCATTERED
     return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
+
+
+def may_be_policed(flow: Flow) -> bool:
+    """Return whether losses have a policer among their possible causes.
+
+    Bursts that a policer passes then show a rate far above its own.
+    """
+    possible = {Losses.SHALLOW, Losses.UNSEEN, Losses.HEAVY}
+    return int(flow.summary["retransmits"]) > 0 and losses(flow) in possible
 
 
 def _of_queue(flow: Flow, queued: bool | None) -> Losses:
