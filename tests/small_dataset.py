@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bdpcap.fleet import run
 from bdpcap.fleet.dataset import Dataset, new_part
 from bdpcap.fleet.work import work
 
@@ -14,3 +15,9 @@ def analysed(group, order):
     statuses = work(group, order, part)
     dataset.commit(part, statuses)
     return statuses
+
+
+def left(tasks, order, *, retry_failed=False):
+    """Return the tasks that a run would analyse."""
+    before = run.earlier(tasks, order, retry_failed=retry_failed)
+    return [task for task in tasks if task not in before]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import pandas as pd
 import pytest
 from dask_cluster import WAIT_SECONDS, two_workers, wait_for
 from packets import pcap, read_pcap
-from small_dataset import analysed
+from small_dataset import analysed, left
 from small_transfer import write_many, write_pcap
 
 import bdpcap
@@ -102,12 +103,13 @@ def test_what_is_complete_is_not_done_again(captures, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     order = Order(str(out), None, ())
     (task,), _ = tasks([str(captures / "a")], rotated=False)
-    assert run.left([task], order) == []
+    assert left([task], order) == []
     # Of another size, or by another filter, it is another capture.
-    assert run.left([task], Order(str(out), "tcp", ())) == [task]
-    write_many(captures / "a" / "trace.pcap", 4)
+    assert left([task], Order(str(out), "tcp", ())) == [task]
+    # Of the same size, it may still be another.
+    os.utime(captures / "a" / "trace.pcap", (1, 1))
     (changed,), _ = tasks([str(captures / "a")], rotated=False)
-    assert run.left([changed], order) == [changed]
+    assert left([changed], order) == [changed]
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
@@ -131,14 +133,14 @@ def test_reports_are_written_and_made_up_for(captures, tmp_path):
     plain, wanted = (Order(str(out), None, (), reports=reports) for reports in (False, True))
     analysed([task], plain)
     assert Dataset(str(out)).reports(tmp_path) == {}
-    assert run.left([task], plain) == []
-    assert run.left([task], wanted) == [task]
+    assert left([task], plain) == []
+    assert left([task], wanted) == [task]
     analysed([task], wanted)
     assert Dataset(str(out)).reports(tmp_path) == {"trace.pcap": "out/reports/capture%3Dtrace.pcap/part.html"}
     page = (out / "reports" / "capture=trace.pcap" / "part.html").read_text("utf-8")
     own = bdpcap.analyze(captures / "a" / "trace.pcap").report(tmp_path / "own.html")
     assert page == own.read_text("utf-8")
-    assert run.left([task], wanted) == run.left([task], plain) == []
+    assert left([task], wanted) == left([task], plain) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -175,11 +177,32 @@ def test_a_bad_capture_is_recorded_and_ends_nothing(captures, tmp_path):
     said = status(out)
     assert (said["junk.pcap"]["state"], said["torn.pcap"]["state"]) == ("failed", "done")
     assert "junk.pcap" in said["junk.pcap"]["error"]
-    left = run.left(tasks([str(captures)], rotated=False)[0], Order(str(out), None, ()))
-    assert [task.name for task in left] == ["junk.pcap"]  # storage may have failed, not the capture
     assert "cut" in said["torn.pcap"]["damage"] or "frame" in said["torn.pcap"]["damage"]
     (captures / "junk.pcap").unlink()
     assert_same_as_single_runs(out, captures)
+
+
+def test_a_bad_capture_is_named_again_and_read_again_only_if_it_changed_or_on_request(captures, tmp_path):
+    out, junk, torn = tmp_path / "out", captures / "a" / "junk.pcap", captures / "a" / "torn.pcap"
+    junk.write_bytes(b"this is no capture")
+    torn.write_bytes((captures / "run 0.pcap").read_bytes()[:-7])
+    *reasons, end = bdpcap_batch(captures / "a", "--out", out).stderr.splitlines()
+    assert end == "bdpcap: 3 captures analysed, 2 of them damaged or unreadable: see status"
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    again = bdpcap_batch(captures / "a", "--out", out)
+    *said, end = again.stderr.splitlines()
+    assert (again.returncode, sorted(said)) == (1, sorted(reasons))
+    assert end == "bdpcap: 3 of 3 captures were done before, 2 of them damaged or unreadable: see status"
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    found, _ = tasks([str(captures / "a")], rotated=False)
+    order = Order(str(out), None, ())
+    assert [task.name for task in left(found, order, retry_failed=True)] == ["junk.pcap"]
+    shutil.copy(captures / "run 0.pcap", junk)
+    mended = bdpcap_batch(captures / "a", "--out", out)
+    assert (mended.returncode, status(out)["junk.pcap"]["state"]) == (1, "done")
+    assert mended.stderr.endswith("see status\nbdpcap: 1 capture analysed\n")
+    torn.unlink()
+    assert bdpcap_batch(captures / "a", "--out", out, "--retry-failed").returncode == 0
 
 
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(captures, tmp_path):
@@ -228,7 +251,7 @@ def test_captures_and_results_lie_wherever_fsspec_reaches(tmp_path):
     table = tmp_path / "flows.parquet"
     table.write_bytes(memory.cat_file(memory.ls("/out/flows", detail=False)[0]))
     assert duckdb.read_parquet(str(table)).df()["payload_bytes"].tolist() == [320_000]
-    assert run.left(found, order) == []
+    assert left(found, order) == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

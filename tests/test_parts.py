@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_dataset import analysed
+from small_dataset import analysed, left
 from small_transfer import write_many, write_pcap
 
 import bdpcap
@@ -248,7 +248,7 @@ def test_a_capture_that_changed_is_taken_out_of_its_part_and_the_others_stay(tmp
     for name in "ac":  # what was analysed is kept, though its capture is gone
         (folder / f"{name}.pcap").unlink()
     after, _ = tasks([str(folder)], rotated=False)
-    assert run.left(after, order) == after
+    assert left(after, order) == after
     assert len(list(run.run(after, order, workers=1))) == 1
     assert not part.exists()
     found = duckdb.read_parquet(f"{out}/flows/*").df().set_index("capture")["payload_bytes"]

@@ -14,6 +14,8 @@ from bdpcap.read.progress import shown
 from bdpcap.words import units
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bdpcap.fleet.captures import Task
 
 EPILOG: Final = (
@@ -46,6 +48,13 @@ def command(
     ] = False,
     reports: Annotated[
         bool, typer.Option("--reports", help="Write the report of each capture into DIR/reports, too.")
+    ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Read captures again that an earlier run could not read, though they did not change.",
+        ),
     ] = False,
     scheduler: Annotated[
         str | None,
@@ -86,29 +95,34 @@ def command(
     if passed_over:
         _note(f"skipped {units.number(passed_over, 'file')} whose names are no capture's")
     order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj), reports)
-    left = run.left(found, order)
-    if len(left) < len(found):
-        _note(
-            f"{units.count(len(found) - len(left))} of {units.number(len(found), 'capture')} were done before"
-        )
-    if not left:
-        return exits.DONE
-    return _run(
-        left, lambda progress: run.run(left, order, scheduler=scheduler, workers=workers, progress=progress)
-    )
-
-
-def _run(left: list[Task], start: Any) -> int:
-    troubled = 0
-    with shown() as progress:
-        for task, status in start(progress):
-            trouble = status["error"] or status["damage"]
-            if trouble:
-                troubled += 1
-                _note(f"{task.name}: {trouble}")
-    done = f"{units.number(len(left), 'capture')} analysed"
-    _note(f"{done}, {troubled} of them damaged or unreadable: see status" if troubled else done)
+    before = run.earlier(found, order, retry_failed=retry_failed)
+    left = [task for task in found if task not in before]
+    troubled = _named(before.items())
+    if before:
+        of_all = f"{units.count(len(before))} of {units.number(len(found), 'capture')}"
+        _ended(f"{of_all} were done before", troubled)
+    if left:
+        with shown() as progress:
+            statuses = run.run(left, order, scheduler=scheduler, workers=workers, progress=progress)
+            troubled_now = _named(statuses)
+        _ended(f"{units.number(len(left), 'capture')} analysed", troubled_now)
+        troubled += troubled_now
     return exits.DAMAGED if troubled else exits.DONE
+
+
+def _named(statuses: Iterable[tuple[Task, dict[str, Any]]]) -> int:
+    """Name each capture that is damaged or unreadable, with the reason; return their number."""
+    troubled = 0
+    for task, status in statuses:
+        trouble = status["error"] or status["damage"]
+        if trouble:
+            troubled += 1
+            _note(f"{task.name}: {trouble}")
+    return troubled
+
+
+def _ended(done: str, troubled: int) -> None:
+    _note(f"{done}, {troubled} of them damaged or unreadable: see status" if troubled else done)
 
 
 def _note(message: str) -> None:

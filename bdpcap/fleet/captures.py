@@ -11,7 +11,9 @@ from bdpcap.read import rotation
 from bdpcap.read.remote import located
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    _File = tuple[str, int, str | None]  # URL, size and time of the last change
 
 __all__ = ["Task", "groups", "tasks"]
 
@@ -21,6 +23,8 @@ GROUPS_EACH: Final = 4
 """Groups for each worker, so that no worker waits long for the one that has the last group."""
 GROUP_BYTES: Final = (16_000_000, 64_000_000)
 """Least and most cost of a group. Starting a worker takes longer than less; more is lost if a run is stopped."""
+_CHANGED: Final = ("mtime", "LastModified", "updated")
+"""Names by which file systems of fsspec give the time of a file's last change: on disks, S3 and Google's store."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Task:
     """URLs or local paths."""
     sizes_bytes: tuple[int, ...]
     """Size of each file."""
+    changed: tuple[str | None, ...] = ()
+    """Time of the last change of each file, as its file system gives it; None if it gives none."""
 
 
 def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
@@ -57,7 +63,7 @@ def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
     for named in inputs:
         files, others = _below(named)
         skipped += others
-        for task in _rings(files) if rotated else (Task(name, (url,), (size,)) for name, url, size in files):
+        for task in _rings(files) if rotated else (_task(name, [file]) for name, file in files):
             if found.setdefault(task.name, task).files != task.files:
                 raise ValueError(
                     f"{found[task.name].files[0]} and {task.files[0]} would both be {task.name}: "
@@ -82,8 +88,13 @@ def groups(tasks: Sequence[Task], workers: int) -> list[tuple[Task, ...]]:
     return [tuple(group) for group in found]
 
 
-def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
-    """Return name, URL and size of every capture that an input stands for, and the number of other files."""
+def _task(name: str, files: Iterable[_File]) -> Task:
+    """Return the task of a capture."""
+    return Task(name, *map(tuple, zip(*files, strict=True)))
+
+
+def _below(named: str) -> tuple[list[tuple[str, _File]], int]:
+    """Return name and file of every capture that an input stands for, and the number of other files."""
     if not named:
         raise FileNotFoundError("the name of an input is empty")
     system, path = located(named)
@@ -102,7 +113,10 @@ def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
     if not listed:
         raise FileNotFoundError(f"{named}: no capture there")
     return [
-        (posixpath.relpath(one, root or "."), _url(system, one), int(about.get("size") or 0))
+        (
+            posixpath.relpath(one, root or "."),
+            (_url(system, one), int(about.get("size") or 0), _changed(about)),
+        )
         for one, about in sorted(listed.items())
     ], others
 
@@ -111,10 +125,14 @@ def _url(system: Any, path: str) -> str:
     return path if "file" in system.protocol else str(system.unstrip_protocol(path))
 
 
-def _rings(files: Iterable[tuple[str, str, int]]) -> list[Task]:
+def _changed(about: Mapping[str, Any]) -> str | None:
+    return next((str(about[name]) for name in _CHANGED if about.get(name)), None)
+
+
+def _rings(files: Iterable[tuple[str, _File]]) -> list[Task]:
     """Return one task for each ring buffer, named by the common part of its file names, and one for each other file."""
-    rings: dict[str, list[tuple[str, int]]] = {}
-    for name, url, size in files:
+    rings: dict[str, list[_File]] = {}
+    for name, file in files:
         ring = rotation.members(name)
-        rings.setdefault(posixpath.normpath(ring[0]) if ring else name, []).append((url, size))
-    return [Task(name, *map(tuple, zip(*own, strict=True))) for name, own in rings.items()]
+        rings.setdefault(posixpath.normpath(ring[0]) if ring else name, []).append(file)
+    return [_task(name, own) for name, own in rings.items()]

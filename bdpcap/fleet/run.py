@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import distributed
 
-import bdpcap
 from bdpcap.fleet.captures import groups
 from bdpcap.fleet.dataset import Dataset, new_part
 from bdpcap.fleet.spread import is_spread, spread
-from bdpcap.fleet.work import failed, work
+from bdpcap.fleet.work import failed, record, work
 from bdpcap.read.facts import Progress
 
 if TYPE_CHECKING:
@@ -20,29 +19,34 @@ if TYPE_CHECKING:
     from bdpcap.fleet.captures import Task
     from bdpcap.fleet.work import Order
 
-__all__ = ["left", "run"]
+__all__ = ["earlier", "run"]
+
+_SAME: Final = ("generator", "filter", "files", "size_bytes", "changed")
+"""Entries of a status that are the same if an analysis would find the same."""
 
 
-def left(tasks: Sequence[Task], order: Order) -> list[Task]:
-    """Return the tasks that have no valid result from an earlier run.
+def earlier(tasks: Sequence[Task], order: Order, *, retry_failed: bool) -> dict[Task, dict[str, Any]]:
+    """Return the status of each task that has a valid result from an earlier run; a failure is one, too.
 
-    A result is valid if it did not fail, and has the same files, filter and version of bdpcap. It must have been made
+    A result is valid for the same files, unchanged, with the same filter and version of bdpcap. It must have been made
     with reports if those are requested.
+
+    Parameters
+    ----------
+    retry_failed
+        Take no failure as a valid result.
     """
     before = Dataset(order.out).statuses()
-    return [task for task in tasks if not _is_done(task, order, before.get(task.name))]
 
+    def is_valid(task: Task) -> bool:
+        status, asked = before.get(task.name, {}), record(task, order)
+        return (
+            all(status.get(name) == asked[name] for name in _SAME)
+            and (status["reports"] or not order.reports)
+            and (status["state"] == "done" or not retry_failed)
+        )
 
-def _is_done(task: Task, order: Order, status: dict[str, Any] | None) -> bool:
-    if status is None or (order.reports and not status["reports"]):
-        return False
-    return (
-        status["state"],
-        status["generator"],
-        status["filter"],
-        status["files"],
-        status["size_bytes"],
-    ) == ("done", f"bdpcap {bdpcap.__version__}", order.filter, list(task.files), sum(task.sizes_bytes))
+    return {task: before[task.name] for task in tasks if is_valid(task)}
 
 
 def run(

@@ -113,6 +113,7 @@ def record(task: Task, order: Order) -> dict[str, Any]:
         "reports": order.reports,
         "files": list(task.files),
         "size_bytes": sum(task.sizes_bytes),
+        "changed": list(task.changed),
     }
 
 
