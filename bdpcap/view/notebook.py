@@ -49,6 +49,13 @@ class View(ipywidgets.VBox):  # type: ignore[misc] # ipywidgets has no types
         super().__init__([self.shown, self.figure, self.packet])
         self._draw(whole(flow))
         self.figure.layout.on_change(self._move, "xaxis.range", "xaxis.autorange", f"{FREE_AXIS}.range")
+        self.figure.observe(self._fit, "_view_count")
+
+    def _fit(self, views: dict[str, Any]) -> None:
+        """Fit the figure to the page after it is shown: plotly drew it before it had a place, 700 pixels wide."""
+        if views["new"]:
+            for automatic in (None, True):  # an unchanged value is not sent
+                self.figure.layout.autosize = automatic
 
     def _draw(self, span: Span) -> None:
         drawing, said = draw(self._seen, span)
@@ -61,6 +68,8 @@ class View(ipywidgets.VBox):  # type: ignore[misc] # ipywidgets has no types
                 self.figure.layout.update(made.layout, overwrite=True)
         finally:
             self._drawing = False
+        # Views that are shown follow. A later one shows the figure's state, which plotly sends of a lone figure only.
+        self.figure._repr_mimebundle_()
         self._sequence: _Range = self.figure.layout[FREE_AXIS].range
         for trace in self.figure.data:
             trace.on_click(self._click)
