@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import subprocess
@@ -29,17 +30,33 @@ WATCH: Final = f"""() => {{
 }}"""
 
 
-def steps_ms(page: Page) -> list[float]:
-    """Press each key; return the time in ms until the last change was drawn."""
+def server_ms(pid: int) -> float:
+    """Return the processor time of a process so far, in ms."""
+    spent = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+    return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK") * 1e3
+
+
+def steps_ms(page: Page, pid: int) -> list[tuple[float, float, float]]:
+    """Press each key; return the time until the last change was drawn, and processor times of page and server, in ms."""
     page.evaluate(WATCH)
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent_ms() -> tuple[float, float]:
+        metrics = {one["name"]: one["value"] for one in tools.send("Performance.getMetrics")["metrics"]}
+        return metrics["TaskDuration"] * 1e3, server_ms(pid)
+
     steps = []
     for key in KEYS:
+        of_page, of_server = spent_ms()
         before = page.evaluate(f"{FIGURE}.layout.xaxis.range")
         page.keyboard.press(key)
         changed = f"([low]) => {FIGURE}.layout.xaxis.range[0] !== low"
         page.wait_for_function(changed, arg=before)
         page.wait_for_timeout(QUIET_MS)
-        steps.append(page.evaluate("window.step"))
+        took = page.evaluate("window.step")
+        page_now, server_now = spent_ms()
+        steps.append((took, page_now - of_page, server_now - of_server))
     return steps
 
 
@@ -63,10 +80,9 @@ def main() -> None:
                 page.goto(address)
                 page.wait_for_function(f"() => {FIGURE}?.calcdata?.length > 5")
                 print(f"opened in {time.monotonic() - since:.1f} s")
-                steps = steps_ms(page)
-            print(
-                f"{len(steps)} steps: median {statistics.median(steps):.0f} ms, longest {max(steps):.0f} ms"
-            )
+                steps = steps_ms(page, server.pid)
+            for what, times in zip(("drawn", "page's", "server's"), zip(*steps, strict=True), strict=True):
+                print(f"{what}: median {statistics.median(times):.0f} ms, longest {max(times):.0f} ms")
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
             print("peak of the server's memory:", *status.partition("VmHWM:")[2].split()[:2])
             server.terminate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -30,6 +31,9 @@ _NO_SCRIPTS: Final = (
     "</main><style>#react-entry-point { display: none }</style></noscript>"
 )
 """Text in place of the page where scripts are off."""
+
+_FIRST: Final = "native.js"
+"""The script that comes before those of Dash."""
 
 
 def span_of(change: Mapping[str, Any] | None) -> Span | None:
@@ -69,10 +73,11 @@ def application(viewer: Viewer, prefix: str) -> Dash:
         add_log_handler=False,
         enable_mcp=False,
         use_pages=False,
+        assets_ignore=re.escape(_FIRST),
     )
-    app.index_string = app.index_string.replace("<html>", '<html lang="en">').replace(
-        "<body>", f"<body>{_NO_SCRIPTS}"
-    )
+    first = f'<script src="{app.get_asset_url(_FIRST)}"></script>'
+    for place, added in (("<html", ' lang="en"'), ("<body>", _NO_SCRIPTS), ("<footer>", first)):
+        app.index_string = app.index_string.replace(place, f"{place}{added}")
     files = ", ".join(PurePath(name).name for name in viewer.capture.info.files)
     options = [{"label": units.printable(label), "value": place} for place, label in enumerate(viewer.labels)]
     app.layout = html.Main(

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST", "Seen"]
 
-MOST: Final = 2_000_000
-"""Maximum number of events of a flow in memory, beyond which an overview is kept instead; about 250 MB."""
-_OVERVIEW: Final = 10_000
-"""Time columns of an overview: 50 for each of the screen's, so that an extreme is off by a fiftieth of one at most."""
+MOST: Final = 1_000_000
+"""Maximum number of events of a flow in memory, beyond which an overview is kept instead; about 127 MB."""
+_OVERVIEW: Final = 5_000
+"""Time columns of an overview: 25 for each of the screen's, so that an extreme is off by a part in 25 of one at most."""
 
 
 class Seen:
@@ -110,16 +110,16 @@ class Seen:
             pieces.append(piece)
             held += len(piece)
             if held > self._most:
-                whole = _joined(pieces)
-                kept = thinned(whole, int(whole.time_ns[0]), int(whole.time_ns[-1]), self._columns)
-                pieces = [whole.chosen(kept)]
-                held, self.is_whole = len(kept), False
-        return _joined(pieces)
+                pieces = [self._extremes(pieces)]
+                held, self.is_whole = len(pieces[0]), False
+        return _joined(pieces) if self.is_whole else self._extremes(pieces)
 
-    @property
-    def _columns(self) -> int:
+    def _extremes(self, pieces: list[Columns]) -> Columns:
+        """Return the overview of pieces; the list is emptied."""
+        whole = _joined(pieces)
         # A column keeps at most a hundred events of all lines; an overview takes at most half of the memory.
-        return max(2, min(_OVERVIEW, self._most // 200))
+        columns = max(2, min(_OVERVIEW, self._most // 200))
+        return whole.chosen(thinned(whole, int(whole.time_ns[0]), int(whole.time_ns[-1]), columns))
 
     def _read(self, start_ns: int, end_ns: int) -> tuple[int, int, Columns]:
         """Read the events between two times, with the pieces of the capture around them."""
