@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import importlib
+import importlib.util
+import platform
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from bdpcap._core import FilterError
@@ -98,15 +101,26 @@ def _libpcap() -> ctypes.CDLL:
     for name in _NAMES:
         with contextlib.suppress(OSError):
             return _declared(ctypes.CDLL(name))
-    try:
-        # The libpcap wheel loads the system's library unless this is configured before its first use.
-        importlib.import_module("libpcap").config(LIBPCAP="tcpdump")
-        return _declared(importlib.import_module("libpcap._dll").dll)
-    except (ImportError, OSError):
-        raise FilterError(
-            "a capture filter needs libpcap, and none is installed: install tcpdump, "
-            "or pip install 'bdpcap[filter]'"
-        ) from None
+    for path in _copies():
+        with contextlib.suppress(OSError):
+            return _declared(ctypes.CDLL(str(path)))
+    raise FilterError(
+        "a capture filter needs libpcap, and none is installed: install tcpdump, "
+        "or pip install 'bdpcap[filter]'"
+    )
+
+
+def _copies() -> list[Path]:
+    """Return the copy in the libpcap wheel for this machine; none without that wheel.
+
+    Its package cannot be imported where the system has no libpcap: it looks for that one first.
+    """
+    wheel = importlib.util.find_spec("libpcap")
+    if wheel is None or wheel.origin is None:
+        return []
+    system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    machine = platform.machine().lower().replace("amd64", "x86_64")
+    return sorted((Path(wheel.origin).parent / "_platform" / system / machine / "tcpdump").glob("libpcap.*"))
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
