@@ -26,7 +26,11 @@ struct SynKind {
 
 /// The kinds of SYNs captured so far; half-open connections share them.
 #[derive(Debug, Default)]
-pub struct SynKinds(HashSet<Arc<SynKind>, RandomState>);
+pub struct SynKinds {
+    known: HashSet<Arc<SynKind>, RandomState>,
+    /// The kind of the last SYN; the next one often is of the same.
+    last: Option<Arc<SynKind>>,
+}
 
 impl SynKinds {
     const NO_ENDPOINT: Endpoint = Endpoint {
@@ -49,14 +53,19 @@ impl SynKinds {
         let path = Arc::clone(path);
         let mut kind = SynKind { path, syn };
         kind.syn.options.timestamps = segment.options.timestamps.map(|_| (0, 0));
-        match self.0.get(&kind) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let kind = Arc::new(kind);
-                self.0.insert(Arc::clone(&kind));
-                kind
-            }
+        if let Some(last) = &self.last
+            && **last == kind
+        {
+            return Arc::clone(last);
         }
+        let known = self.known.get(&kind).map(Arc::clone);
+        let kind = known.unwrap_or_else(|| {
+            let kind = Arc::new(kind);
+            self.known.insert(Arc::clone(&kind));
+            kind
+        });
+        self.last = Some(Arc::clone(&kind));
+        kind
     }
 }
 
