@@ -693,8 +693,9 @@ impl Connection {
         };
         let who = (self.number, from as u8);
         let size = (bytes, flow.mss());
-        rows.turns
-            .extend((self.turns).sent(who, size, all_acknowledged, rtts_ns, at));
+        if let Some(ended) = (self.turns).sent(who, size, all_acknowledged, rtts_ns, at) {
+            rows.turns.push(ended);
+        }
     }
 
     /// Processes a pure acknowledgment which shows that its sender had sent data that the tap has not seen.
