@@ -440,19 +440,10 @@ impl Connection {
     #[inline]
     fn observe(&mut self, from: usize, observed: &ObservedSegment<'_>) {
         let segment = observed.segment;
+        if self.lifecycle.may_change(from, segment) {
+            self.observe_lifecycle(from, observed);
+        }
         let (own, other) = own_and_other(&mut self.halves, from);
-        self.lifecycle
-            .observe(from, segment, observed.at.time_ns, || Acceptability {
-                in_window: own.flow.is_in_window(observed.sequence),
-                is_unsent: own.flow.is_unsent(observed.sequence),
-                answers_syn: segment.flags.has(Flags::ACK)
-                    && other.flow.is_acceptable_ack(segment.acknowledgment),
-                is_foreign_ack: segment.flags.has(Flags::ACK)
-                    && (other.flow.tap)
-                        .is_foreign_ack(other.flow.tap.space.relative(segment.acknowledgment)),
-                is_acknowledged: (own.flow.tap.snd_una())
-                    .is_some_and(|acknowledged| observed.sequence <= acknowledged),
-            });
         own.first_packets.add(segment);
         self.standstill
             .add(from, observed.tsval, observed.at.time_ns);
@@ -466,6 +457,25 @@ impl Connection {
             }
             other.flow.add_reverse_delay(excess_ns);
         }
+    }
+
+    /// Updates the lifecycle with a segment that is no copy.
+    #[cold]
+    fn observe_lifecycle(&mut self, from: usize, observed: &ObservedSegment<'_>) {
+        let segment = observed.segment;
+        let (own, other) = own_and_other(&mut self.halves, from);
+        self.lifecycle
+            .observe(from, segment, observed.at.time_ns, || Acceptability {
+                in_window: own.flow.is_in_window(observed.sequence),
+                is_unsent: own.flow.is_unsent(observed.sequence),
+                answers_syn: segment.flags.has(Flags::ACK)
+                    && other.flow.is_acceptable_ack(segment.acknowledgment),
+                is_foreign_ack: segment.flags.has(Flags::ACK)
+                    && (other.flow.tap)
+                        .is_foreign_ack(other.flow.tap.space.relative(segment.acknowledgment)),
+                is_acknowledged: (own.flow.tap.snd_una())
+                    .is_some_and(|acknowledged| observed.sequence <= acknowledged),
+            });
     }
 
     /// Returns the segment with its relative sequence number, window scale and timestamps.

@@ -111,9 +111,17 @@ impl Lifecycle {
     const FIN: u8 = 16;
     const RST: u8 = 32;
 
+    /// May [`Self::observe`] change anything with this segment of the end `from`? Most segments change nothing.
+    #[inline]
+    #[must_use]
+    pub fn may_change(&self, from: usize, segment: &Segment) -> bool {
+        self.unanswered_fins[1 - from] > 0
+            || !self.sent_non_syn[from]
+            || segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0
+    }
+
     /// Processes a segment of the end `from` that is no copy. `acceptability` is only called for a reset, and for the
     /// server's first segment that is none and no SYN.
-    #[inline]
     pub fn observe(
         &mut self,
         from: usize,
