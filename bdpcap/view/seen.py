@@ -24,7 +24,7 @@ __all__ = ["MOST", "Seen"]
 MOST: Final = 1_000_000
 """Maximum number of events of a flow in memory, beyond which an overview is kept instead; about 127 MB."""
 _OVERVIEW: Final = 5_000
-"""Time columns of an overview: 25 for each of the screen's, so that an extreme is off by a part in 25 of one at most."""
+"""Time columns of an overview: 25 for each of the screen's, so an extreme is off by a part in 25 of one at most."""
 
 
 class Seen:
