@@ -93,7 +93,7 @@ def test_no_flow_is_faster_than_the_link_that_limits_it():
 )
 def test_a_managed_queue_holds_a_segment(rate, trip_ns, words):
     flow = full([rate] * 60, mean_bps=rate * 1e6, rtt_median_ns=trip_ns)
-    assert ALL["link"].causes["own queue"].then(flow).endswith(words)
+    assert ALL["link"].causes["own queue"].then(flow).words.endswith(words)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_without_the_handshake_the_least_round_trip_may_hold_a_queue(handshake, 
     flow.rtts["rtt_ns"] = 150_000_000
     cause = ALL["link"].causes["own queue"]
     assert cause.reason(flow, flow.rtts).endswith(waited)
-    assert cause.then(flow).endswith(then)
+    assert cause.then(flow).words.endswith(then)
 
 
 @pytest.mark.parametrize(

@@ -222,4 +222,6 @@ def test_a_servers_own_part_is_named_beside_round_trips(server_s, named, monkeyp
     monkeypatch.setattr(app, "waits", lambda _flow, _own: spent)
     own = pd.DataFrame({"start_ns": [0], "end_ns": [10 * SECOND_NS]})
     flow = SimpleNamespace(is_from_client=False, sender="8.8.8.8:443", receiver="192.168.1.9:40000")
-    assert app._beside_trips(flow, own) == (", and 8.8.8.8 took 2.6 s more in all" if named else "")
+    assert app._beside_trips(flow, own) == (
+        ", and 2.6 s more passed at 8.8.8.8 or in delays of the path" if named else ""
+    )
