@@ -355,6 +355,11 @@ def test_small_exchanges_are_no_time_of_a_transfer(monkeypatch):
     assert moved.speed(timed(10_000_000), besides_active=True) == (
         "1.02 MB in 30 ms at 270 Mbit/s; outside its active time, it had nothing to send for 60 s."
     )
+    # Nobody notices half a second.
+    brief = timed(10_000_000)
+    brief.summary["end_ns"] = int(brief.summary["active_ns"]) + 500_000_000
+    brief.summary["idle_share"] = 500_000_000 / brief.summary["end_ns"]
+    assert moved.speed(brief, besides_active=True) == "1.02 MB in 30 ms at 270 Mbit/s."
 
 
 def test_a_rate_of_less_than_a_round_trip_is_that_of_an_adapter(monkeypatch):

@@ -33,17 +33,17 @@ def speed(flow: Flow, *, besides_active: bool = False) -> str:
     bulk = nearly_all.rounds(flow)
     moved = transfer(flow, bulk)
     without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
-    rest_ns = without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
+    rest_ns = idle_ns if besides_active else without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
     # A handshake of lost SYNs is neither open nor idle.
     rest_ns -= slow_opening_ns(flow.capture, flow.stream)
     if not moved.is_timed or rest_ns <= 0:
         return ""
     answer = _answer(flow, without_ns)
-    if besides_active:
-        lasted = units.duration(idle_ns)
-        return f"{words(flow, bulk)}; outside its active time, it had nothing to send for {lasted}{answer}."
     if rest_ns < NOTICED_NS:
         return f"{words(flow, bulk)}{answer}."
+    if besides_active:
+        lasted = units.duration(rest_ns)
+        return f"{words(flow, bulk)}; outside its active time, it had nothing to send for {lasted}{answer}."
     idle = "the connection was idle or exchanged little" if bulk is not None else "it had nothing to send"
     is_apart = moved.is_exact and not (bulk is None and _is_counted(flow))
     another = "another " if is_apart else ""
