@@ -225,23 +225,19 @@ def _kinds(
     complete = handshake == "complete"
     reset = (ended == "rst") & (complete | (handshake == "not captured"))
     client_bytes, server_bytes = life["client_bytes"], life["server_bytes"]
-    own_bytes = np.where(by_client, client_bytes, server_bytes)
-    peers_bytes = np.where(by_client, server_bytes, client_bytes)
     # The data of an end have the window that its peer advertises.
     windows = both["window_last_bytes"].reshape(-1, 2)
     own_window = np.where(by_client, windows[:, 1], windows[:, 0])
     # A TLS alert or a quit command is no loss.
     cut = _unacknowledged(life, by_client) >= FAREWELL_BYTES
-    # A client may close its half and still wait for an answer; a server that closes gives none.
-    closed = (life["closed_by"] == 1) | (life["closed_by"] == 0) & by_client
-    asked = (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
+    asked = (client_bytes > 0) & (client_bytes <= REQUEST_BYTES)
     # From the middle of a connection on, only data without an acknowledgment show that the reset answers them.
     # A client needs no more of an answer whose request the capture lacks.
-    dropped = (
-        (handshake == "not captured") & ~by_client & (life["client_unacknowledged_bytes"] >= FAREWELL_BYTES)
-    )
-    # A client that resets what it never asked anything of was done with it.
-    unanswered = (complete | dropped) & ~closed & ~by_client & (own_bytes == 0) & asked
+    dropped = (handshake == "not captured") & (life["client_unacknowledged_bytes"] >= FAREWELL_BYTES)
+    # A client that resets a connection is done with it. It may close its half before and wait for an answer; a server
+    # that closes gives none.
+    waits = ~by_client & (life["closed_by"] != 1)
+    unanswered = (complete | dropped) & waits & (server_bytes == 0) & asked
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     waiting = still_waiting(life, both, capture_end_ns)
