@@ -60,9 +60,9 @@ class Rate:
         return f"{start}{before} → about {after}, {_NEXT.get(self.follows, 'then another limit')}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Outlook:
-    """The outlook of advice. Two are equal if they read the same."""
+    """The outlook of advice."""
 
     words: str = ""
     """The change, or all that is to be expected; the rate follows."""
@@ -80,12 +80,6 @@ class Outlook:
 
     def __bool__(self) -> bool:
         return bool(str(self))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Outlook) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
 
 
 NOTHING: Final = Outlook()
