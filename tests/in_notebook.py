@@ -68,7 +68,7 @@ window.show = async (id, el) => {
 
 
 class Notebook:
-    """Widgets and the page that shows them; what they have to say to each other waits for `exchange`."""
+    """Widgets and the page that shows them; their messages to each other wait for `exchange`."""
 
     def __init__(self) -> None:
         self._sent = []

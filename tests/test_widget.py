@@ -1,4 +1,4 @@
-"""`Flow.view` in a notebook: plotly's own script in a real browser, and the widget's answers to what is done there."""
+"""`Flow.view` in a notebook: plotly's own script in a real browser, and the widget's answers to a person's actions."""
 
 import re
 
@@ -36,7 +36,7 @@ def shown(flow, open_page, tmp_path):
 
 
 def settled(notebook, page):
-    """Pass on what was done, until page and widget have nothing more to say."""
+    """Pass messages on, until page and widget send no more."""
     while notebook.exchange(page):
         page.wait_for_timeout(100)  # plotly draws, and says afterwards what it drew
 
