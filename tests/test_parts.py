@@ -21,6 +21,7 @@ from bdpcap.fleet import run
 from bdpcap.fleet.captures import CAPTURE_BYTES, GROUP_BYTES, GROUPS_EACH, Task, groups, tasks
 from bdpcap.fleet.dataset import TABLES, Dataset, new_part
 from bdpcap.fleet.work import Order
+from bdpcap.tables import cells
 
 NAMES = ("a", "b/c", "d e", "ä%")
 FAILED = 3
@@ -115,7 +116,8 @@ def carried_out(dataset, one):
             for capture in left[start : start + one.group]:
                 version = one.versions[capture]
                 tables = {} if version == FAILED else tables_of(capture, version)
-                counts = part.add(capture, tables, "page" if version == 2 else None)
+                cells_of = {table: map(cells.of_frame, pieces) for table, pieces in tables.items()}
+                counts = part.add(capture, cells_of, "page" if version == 2 else None)
                 status = {"version": version, "reports": version == 2, "row_groups": counts}
                 found.append({"capture": capture} | status)
         dataset.commit(name, found)

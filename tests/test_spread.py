@@ -299,7 +299,7 @@ def test_connections_are_worth_sharing_sooner_than_frames():
     assert sharing.pays(sharing.Load(11 * connections, connections), 2, spread.BUCKETS)
     # Each is decoded, stored, and decoded again by two workers: no time is left to save.
     assert not sharing.pays(sharing.Load(frames, 0), 2, spread.BUCKETS)
-    assert sharing.pays(sharing.Load(frames, 0), 4, spread.BUCKETS)
+    assert sharing.pays(sharing.Load(frames, 0), 5, spread.BUCKETS)
     assert not sharing.pays(sharing.Load(11 * 1000, 1000), 2, spread.BUCKETS)
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import pandas as pd
-
 __all__ = ["REPORTS", "TABLES", "Dataset", "Part", "new_part"]
 
 TABLES: Final = ("flows", "rtts", "findings")
@@ -121,7 +119,7 @@ class Dataset:
                 stored = part.finish()
             self.place(name, stored, part.reports)
 
-    def store(self, folder: str, capture: str, pieces: Iterable[pd.DataFrame]) -> str:
+    def store(self, folder: str, capture: str, pieces: Iterable[cells.Columns]) -> str:
         """Write a table of a capture, or a piece of it, as Parquet into an unfinished folder; return the path."""
         path = self.fresh(folder)
         with self.system.open(path, "wb") as file:
@@ -249,7 +247,7 @@ class Part:
         """Path of each stored report, by its capture."""
 
     def add(
-        self, capture: str, tables: Mapping[str, Iterable[pd.DataFrame]], report: str | None
+        self, capture: str, tables: Mapping[str, Iterable[cells.Columns]], report: str | None
     ) -> dict[str, int]:
         """Write the tables of a capture, and its report if any; return the number of row groups in each table."""
         groups = {table: self._table(table).add(capture, pieces) for table, pieces in tables.items()}
@@ -278,15 +276,15 @@ class _Table:
         self._file: Final = file
         self._parquet: _core.Parquet | None = None
 
-    def add(self, capture: str, pieces: Iterable[pd.DataFrame]) -> int:
+    def add(self, capture: str, pieces: Iterable[cells.Columns]) -> int:
         """Write rows of a capture; return the number of row groups, which is that of the pieces with rows."""
         groups = 0
         for piece in pieces:
-            columns = cells.of_frame(piece)
-            columns["capture"] = cells.named(np.zeros(len(piece), np.int64), [capture])
+            rows = len(piece["stream"][0])
+            columns = piece | {"capture": cells.named(np.zeros(rows, np.int64), [capture])}
             self._parquet = self._parquet or _core.Parquet([*columns], [*columns.values()])
             self._file.write(self._parquet.rows([*columns.values()]))
-            groups += len(piece) > 0
+            groups += rows > 0
         return groups
 
     def finish(self) -> None:

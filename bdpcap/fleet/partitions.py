@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-import numpy as np
-
 from bdpcap import _core
 from bdpcap.capture import Capture
 from bdpcap.contents import Contents
@@ -28,11 +26,13 @@ from bdpcap.report import ranking
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
     from bdpcap.fleet.work import Order
     from bdpcap.read.scale import InferredScale
+    from bdpcap.tables.cells import Columns
 
 __all__ = ["Bucket", "Classified", "Followed", "Member", "classify", "combine", "explain", "follow", "split"]
 
@@ -198,13 +198,15 @@ def classify(
     """
     capture, dataset = bucket.capture(scales), Dataset(bucket.out)
 
-    def numbered(pieces: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def numbered(pieces: Iterable[Columns]) -> Iterator[Columns]:
         for piece in pieces:
-            kind = piece["stream"].dtype
-            yield piece.assign(stream=numbers[piece["stream"].to_numpy(np.int64)]).astype({"stream": kind})
+            streams, absent = piece["stream"]
+            renumbered: Columns = {"stream": (numbers[streams], cast("NDArray[np.bool_]", absent))}
+            yield piece | renumbered
 
-    flows = dataset.store(folder, name, numbered(capture.pieces("flows")))
-    rtts = dataset.store(folder, name, numbered(capture.pieces("rtts")))
+    verdicts = capture._contents.verdicts
+    flows = dataset.store(folder, name, numbered(verdicts.flow_cells()))
+    rtts = dataset.store(folder, name, numbered(verdicts.rtt_cells()))
     return Classified(flows, rtts, ranking.standing(capture))
 
 

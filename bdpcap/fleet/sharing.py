@@ -21,11 +21,13 @@ __all__ = ["Load", "estimated", "pays"]
 
 MOST_TIME: Final = 0.7
 """Largest part of one worker's time that a divided set may take. To divide it must save more than estimates are wrong."""
-CONNECTION_FRAMES: Final = 170
+CONNECTION_FRAMES: Final = 125
 """A short connection with payload costs as much as so many frames of a bulk flow: its rounds are classified."""
-DIVIDED_FRAME: Final = 2.4
+DIVIDED_CONNECTION_FRAMES: Final = 150
+"""So many it costs in a divided set."""
+DIVIDED_FRAME: Final = 2.8
 """A frame of a divided set costs as much as so many frames of a set that one worker reads."""
-BUCKET_FRAMES: Final = 70_000
+BUCKET_FRAMES: Final = 15_000
 """A bucket costs as much as so many frames, whatever is in it."""
 SAMPLE_BYTES: Final = 64_000_000
 """Bytes of the first file that are read for an estimate: some tenths of a second."""
@@ -72,6 +74,8 @@ def estimated(task: Task, order: Order) -> Load:
 
 def pays(load: Load, workers: int, buckets: int) -> bool:
     """Return whether so many workers divide a load in `MOST_TIME` of one worker's time, or less."""
-    of_connections = CONNECTION_FRAMES * load.connections
-    divided = DIVIDED_FRAME * load.frames + of_connections + BUCKET_FRAMES * buckets
-    return divided / workers <= MOST_TIME * (load.frames + of_connections)
+    alone = load.frames + CONNECTION_FRAMES * load.connections
+    divided = (
+        DIVIDED_FRAME * load.frames + DIVIDED_CONNECTION_FRAMES * load.connections + BUCKET_FRAMES * buckets
+    )
+    return divided / workers <= MOST_TIME * alone

@@ -20,6 +20,7 @@ from bdpcap.fleet.work import damage_text, record
 from bdpcap.read import scale
 from bdpcap.read.facts import Damage
 from bdpcap.report import ranking
+from bdpcap.tables import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -98,7 +99,7 @@ def spread(
         stored = {
             "flows": [one.flows for one in classified],
             "rtts": [one.rtts for one in classified],
-            "findings": [dataset.store(folder, task.name, [ranked])],
+            "findings": [dataset.store(folder, task.name, [cells.of_frame(ranked)])],
         }
         part = new_part()
         dataset.place(part, stored, {})

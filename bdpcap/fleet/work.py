@@ -15,6 +15,7 @@ from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.read.remote import located
 from bdpcap.report import page, ranking
+from bdpcap.tables import cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,10 +84,11 @@ def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
             raise
         except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
             return failed(task, order, error)
+        verdicts = capture._contents.verdicts
         tables = {
-            "flows": capture.pieces("flows"),
-            "rtts": capture.pieces("rtts"),
-            "findings": iter([ranked]),
+            "flows": verdicts.flow_cells(),
+            "rtts": verdicts.rtt_cells(),
+            "findings": [cells.of_frame(ranked)],
         }
         groups = part.add(task.name, tables, report)
         return record(task, order) | about | {"work_ns": time.monotonic_ns() - began, "row_groups": groups}
