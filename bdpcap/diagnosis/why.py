@@ -75,9 +75,17 @@ def why(flow: Flow) -> Why | None:
     sentences = [f"{_spelt(first, same)}{first.agreement}" if _is_option(first) else setting.sentence]
     if others:
         also = "; or ".join(_other(one, first) for one in others)
-        on_one = {one.stack for one in others} <= {one.stack for one in (first, *same)}
-        sentences.append(f"Or {also}. The receiver's {'settings decide' if on_one else 'kernel decides'}.")
+        sentences.append(f"Or {also}. The receiver's {_decides([first, *same], others)}.")
     return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
+
+
+def _decides(first: list[Answer], others: list[Answer]) -> str:
+    """Return what on the receiver shows which of several answers is the right one, and the verb."""
+    if {one.stack for one in others} <= {one.stack for one in first}:
+        return "settings decide"
+    # With another tcp_adv_win_scale, a kernel that has it offers the share of another one.
+    has_sysctl = any(one.setting.era.shift is not None for one in (*first, *others))
+    return "kernel and its tcp_adv_win_scale decide" if has_sysctl else "kernel decides"
 
 
 def _is_option(answer: Answer) -> bool:

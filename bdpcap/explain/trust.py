@@ -22,6 +22,8 @@ NOTABLE: Final = ("copies", "delivered-twice", "wifi-retries")
 """Flaws that change no verdict, but that a reader of the capture must know."""
 NOTABLE_SHARE: Final = 0.01
 """Share of the frames from which on such a flaw is named first."""
+UDP_SHARE: Final = 1 / 3
+"""Share of the payload from which on UDP is named first; a choice: who asks about so much asks about UDP, too."""
 LARGEST_SCALE: Final = 1 << 14
 """Largest factor of the window field (RFC 7323 section 2.3)."""
 SCALES: Final = 5
@@ -100,12 +102,12 @@ def line(capture: Capture) -> str:
 
 
 def _datagrams(capture: Capture) -> str:
-    """Return a sentence on UDP if it carried most of the payload, as with QUIC or calls; else nothing."""
+    """Return a sentence on UDP if it carried a large part of the payload, as with QUIC or calls; else nothing."""
     if not capture.info.datagrams:
         return ""
     by_udp = int(capture.datagrams["payload_bytes"].sum())
     whole = by_udp + int(capture._contents.streams.carriers["payload_bytes"].sum())
-    if 2 * by_udp <= whole:
+    if by_udp < UDP_SHARE * whole:
         return ""
     return f" UDP carried {units.data_size(by_udp)}, {units.share(by_udp / whole)} of the payload; only TCP is judged."
 

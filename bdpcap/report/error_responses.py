@@ -63,6 +63,8 @@ class _Responses:
     responses: int = 0
     errors: int = 0
     status: int = 0
+    others: bool = False
+    """Whether errors may have another status: a connection with several has that of the last."""
 
 
 @once
@@ -72,6 +74,7 @@ def sentences(capture: Capture) -> list[tuple[str, int]]:
     for server, responses, errors, status in _responses(capture):
         own = found[host(server), port(server)]
         own.responses, own.errors = own.responses + responses, own.errors + errors
+        own.others |= errors > 1 or status not in (0, own.status or status)
         # An error of the server comes before one of the client.
         if status >= SERVER_ERROR or own.status < SERVER_ERROR:
             own.status = status or own.status
@@ -110,7 +113,9 @@ def _sentence(server: str, port: int, own: _Responses) -> str:
         return f"The FTP server {server} reported{times or ' '}that {_FTP[own.status].format(own.status)}"
     words = HTTPStatus(own.status).phrase if own.status in set(HTTPStatus) else "an error"
     which = f"{units.count(own.errors)} of {units.number(own.responses, 'HTTP response')}"
-    of_errors = "was an error:" if own.errors == 1 else "were errors, such as"
+    of_errors = (
+        "was an error:" if own.errors == 1 else "were errors, such as" if own.others else "were errors:"
+    )
     advice = _ADVICE.get(own.status, _OF_SERVER if own.status >= SERVER_ERROR else _OF_CLIENT)
     last = f"{own.status} ({words.lower()})"
     return f"{which} from port {port} of {server} {of_errors} {last}. TCP carried them: {advice}."

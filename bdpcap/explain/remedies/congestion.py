@@ -251,7 +251,7 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
 _NAME: Final = "net.ipv4.tcp_congestion_control"
 _BBR: Final = (
     f"[ $(sysctl -n {_NAME}) = bbr ] || sysctl -w {_NAME}=bbr   "
-    "# sender: BBR slows less for losses that stay; modprobe tcp_bbr loads it"
+    "# sender: only where losses stay, since BBR slows less for them"
 )
 
 _SHAPERS: Final = "tbf|htb|hfsc|cake|netem"
