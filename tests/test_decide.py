@@ -227,7 +227,14 @@ CASES = {
             "a full window": WINDOW,
         },
     ),
-    "rwnd-full": ([WINDOW], {"room": {"window.full_share": 0}}),
+    "rwnd-full": (
+        # A closed window is probed by the same timer.
+        [WINDOW, WINDOW | {"loss.timer_backed_off": True, "window.closed_share": 1}],
+        {
+            "room": {"window.full_share": 0},
+            "nothing comes back": {"loss.timer_backed_off": True, "window.closed_share": 0},
+        },
+    ),
     "sndbuf-standing": (
         [
             STANDING,

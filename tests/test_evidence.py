@@ -593,12 +593,13 @@ def test_duplicate_acknowledgments_without_a_retransmission_are_reordering():
 
 
 @pytest.mark.parametrize(
-    ("timeouts", "silence_ms", "expected"),
-    [(3, 480, True), (1, 480, False), (3, 100, False)],
-    ids=["doubling", "once", "in a longer round"],
+    ("timeouts", "silence_ms", "acked", "expected"),
+    [(3, 480, 1, True), (1, 480, 1, False), (3, 100, 1, False), (3, 100, 0, True)],
+    ids=["doubling", "once", "in a longer round", "often, at its maximum"],
 )
-def test_a_timer_that_backs_off_for_most_of_a_round(timeouts, silence_ms, expected):
-    loss = counted([0], length_ns=[1000 * MS], timeouts=[timeouts], silence_ns=[silence_ms * MS]).loss
+def test_a_timer_that_backs_off_for_most_of_a_round(timeouts, silence_ms, acked, expected):
+    counts = {"timeouts": [timeouts], "silence_ns": [silence_ms * MS], "acked_bytes": [acked]}
+    loss = counted([0], length_ns=[1000 * MS], **counts).loss
     assert loss.timer_backed_off.tolist() == [expected]
 
 

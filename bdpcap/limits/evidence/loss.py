@@ -116,9 +116,11 @@ class Loss(Concept):
         """Did the retransmission timer fire again and again, for most of the round?
 
         A second timeout shows that the first retransmission was not acknowledged either, wherever the capture was taken.
+        A timer that has reached its maximum fires often, so a round in which nothing was acknowledged needs no long silence.
         """
         rounds = self.rounds
-        backed_off: Bools = (rounds.timeouts >= 2) & (self.all.queue.silent >= BACKOFF_SILENCE)
+        long = (self.all.queue.silent >= BACKOFF_SILENCE) | (rounds.acked_bytes == 0)
+        backed_off: Bools = (rounds.timeouts >= 2) & long
         return backed_off
 
     @cached_property

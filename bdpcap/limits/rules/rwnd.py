@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import Window
-from bdpcap.limits.rule import Rule, it
-from bdpcap.limits.rules.common import CLOSED, FULL
+from bdpcap.limits.evidence import Loss, Window
+from bdpcap.limits.rule import Rule, all_of, it
+from bdpcap.limits.rules.common import CLOSED, FULL, OPEN
 
 __all__ = ["DETAILS", "READER", "RULES"]
 
@@ -15,6 +15,8 @@ RULES: Final = (
         id="rwnd-full",
         limit="rwnd",
         holds=FULL,
+        # What no acknowledgment answers would not be answered under a larger window.
+        unless=all_of(it(Loss.timer_backed_off), OPEN),
         says="The window was full or closed for {window.full_share} of the round: {window.filled} in flight of "
         "{window.largest}.",
         why="A sender does not send while less than a segment is usable. A closed window is a full one.",
