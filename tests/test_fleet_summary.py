@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import ROOT
+from packets import pcap
+from scenario import scenario
 from small_dataset import analysed
 from small_transfer import START, write_many, write_pcap
 from words import Text, faults
@@ -28,6 +30,16 @@ DATE = datetime.fromtimestamp(START + 3600, UTC)
 SAMPLES = ("cwnd_loss_2pct", "rwnd_slow_reader", "sndbuf_24k_15ms")
 LIMITS = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
 NAMES = ("active_throughput_bps", "rtt_median_ns", "window_max_bytes")
+WAITING = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +.020 < S. 0:0(0) ack 1 win 100 <mss 1460>
+    +0    > P. 1:101(100) ack 1 win 64240
+    +.020 < .  1:1(0) ack 101 win 0
+    +9    < .  1:1(0) ack 101 win 100
+    +0    > P. 101:201(100) ack 1 win 64240
+    +.020 < .  1:1(0) ack 201 win 100
+"""
+"""A connection of two small segments, the second after nine seconds without a window."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +98,7 @@ def test_totals_and_time_by_limit(out, flows, large):
         assert told["captures"].get(limit, 0) == large["capture"][large[limit] > 0].nunique()
 
 
-def test_a_capture_has_the_verdict_on_its_most_important_flow(out, folder):
+def test_a_capture_has_the_verdict_on_its_most_important_flow(out, folder, large):
     rows = ask(str(out)).captures.set_index("capture")
     assert set(rows.index) == {path.name for path in folder.iterdir()}
     assert rows["state"].value_counts().to_dict() == {"done": 5, "failed": 1}
@@ -97,7 +109,7 @@ def test_a_capture_has_the_verdict_on_its_most_important_flow(out, folder):
         assert (row["sender"], row["limit"]) == (leading.sender, leading.summary["limit"])
         assert row["verdict"] == leading.verdict  # in the words of its report
         assert (row["flows"], row["first_ns"]) == (len(capture), capture.info.first_ns)
-        assert row["lost_ns"] == pytest.approx(ranking.lost_ns(capture.flows).sum())
+        assert row["lost_ns"] == pytest.approx(ranking.lost_ns(large[large["capture"] == name]).sum())
 
 
 def test_hosts_and_paths_by_what_they_lose(out, large):
@@ -131,6 +143,18 @@ def test_the_worst_flows_and_what_caused_them(out, flows):
     own = [row[row["limit"]] for _, row in main.iterrows()]
     assert 0 < answers.causes["lost_ns"].sum() <= sum(own) * (1 + 1e-9)
     assert sum(own) < lost.sum()
+
+
+def test_control_flows_lose_no_time_in_any_list(tmp_path):
+    """A flow of little payload that waits for the receive window for seconds, beside a bulk flow."""
+    (tmp_path / "in").mkdir()
+    write_pcap(tmp_path / "in" / "bulk.pcap")
+    (tmp_path / "in" / "control.pcap").write_bytes(pcap(scenario(WAITING)))
+    analysed(tasks([str(tmp_path / "in")], rotated=False)[0], order := Order(str(tmp_path / "out"), None, ()))
+    answers = ask(order.out)
+    assert answers.totals["control_lost_ns"] > 1e9
+    assert "control.pcap" not in set(answers.worst["capture"])
+    assert answers.captures["lost_ns"].sum() == pytest.approx(answers.totals["lost_ns"])
 
 
 def test_distributions_before_and_after_a_date(out, large):

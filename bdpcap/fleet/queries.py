@@ -73,13 +73,14 @@ WHERE weight = 'root cause' GROUP BY code ORDER BY lost_ns DESC, code LIMIT $wor
 """  # noqa: S608 - constants of this package
 WORST: Final = """
 SELECT capture, stream, sender, receiver, "limit", active_throughput_bps, lost_ns
-FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
+FROM flow WHERE bulk AND lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
 """
 CAPTURES: Final = """
 SELECT status.* EXCLUDE (verdict), coalesce(own.flows, 0) AS flows, own.payload_bytes, own.lost_ns,
        main.* EXCLUDE (capture, sentence), coalesce(status.verdict, main.sentence) AS verdict
 FROM status
-LEFT JOIN (SELECT capture, count(*) AS flows, sum(payload_bytes)::DOUBLE AS payload_bytes, sum(lost_ns) AS lost_ns
+LEFT JOIN (SELECT capture, count(*) AS flows, sum(payload_bytes)::DOUBLE AS payload_bytes,
+                  sum(lost_ns) FILTER (bulk) AS lost_ns
            FROM flow GROUP BY capture) AS own USING (capture)
 LEFT JOIN (SELECT flow.capture, first(flow.sender) AS sender, first(flow.receiver) AS receiver,
                   first(flow."limit") AS "limit", first(flow.confidence) AS confidence,

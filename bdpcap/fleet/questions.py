@@ -54,8 +54,8 @@ class Since:
 class Answers:
     """The summary of a dataset. Times are sums over flows in nanoseconds; time lost is time under `LOSING` limits.
 
-    Control flows carry less than ten full segments and less than 1 % of all bytes. They count in `totals`, `captures`
-    and `worst` only.
+    Control flows carry less than ten full segments and less than 1 % of all bytes. They count in `totals`, and in
+    the flows and bytes of `captures`, only.
     """
 
     totals: dict[str, Any]
