@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import UTC, datetime
 
+import dpkt
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 from oracles import ROOT
-from packets import pcap
+from packets import Packet, pcap
 from scenario import scenario
 from small_dataset import analysed
 from small_transfer import START, write_many, write_pcap
@@ -23,7 +25,7 @@ from bdpcap.fleet import distribution, sentences
 from bdpcap.fleet.captures import tasks
 from bdpcap.fleet.questions import ask
 from bdpcap.fleet.work import Order
-from bdpcap.report import ranking
+from bdpcap.report import headline, ranking
 
 LATER = START + 86_400
 DATE = datetime.fromtimestamp(START + 3600, UTC)
@@ -155,6 +157,42 @@ def test_control_flows_lose_no_time_in_any_list(tmp_path):
     assert answers.totals["control_lost_ns"] > 1e9
     assert "control.pcap" not in set(answers.worst["capture"])
     assert answers.captures["lost_ns"].sum() == pytest.approx(answers.totals["lost_ns"])
+
+
+NOT_OPENED = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +.020 < R. 0:0(0) ack 1 win 0
+"""
+UDP = dpkt.udp.UDP(sport=5000, dport=9, data=bytes(1000), ulen=1008)
+DATAGRAM = dpkt.ip.IP(src=b"abcd", dst=b"efgh", p=dpkt.ip.IP_PROTO_UDP, ttl=64, data=UDP, len=1028)
+WITHOUT_FLOWS = {
+    "refused": scenario(NOT_OPENED),
+    "udp": [Packet(int(START) * 10**9, bytes(dpkt.ethernet.Ethernet(data=DATAGRAM)), 1042)],
+    "empty": [],
+}
+
+
+def test_captures_without_flows_say_what_they_hold(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    for name, packets in WITHOUT_FLOWS.items():
+        (tmp_path / "in" / f"{name}.pcap").write_bytes(pcap(packets))
+    analysed(tasks([str(tmp_path / "in")], rotated=False)[0], Order(out := str(tmp_path / "out"), None, ()))
+    for row in ask(out).captures.itertuples():
+        assert row.verdict == headline.summary(bdpcap.analyze(tmp_path / "in" / row.capture), [])
+    assert main(["summary", out]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("3 captures, from 20")
+    (verdict,) = re.findall(r"VERDICT ([^.]*)\.", " ".join(said.split()))
+    assert verdict == (
+        "No TCP flow carried payload: connections without payload in 1 capture, only UDP in 1 capture, "
+        "neither TCP nor UDP in 1 capture"
+    )
+    assert "lose most" not in said
+    assert main(["summary", out, "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert verdict in page
+    assert "Only UDP" in page
+    assert "lose most" not in page
 
 
 def test_distributions_before_and_after_a_date(out, large):

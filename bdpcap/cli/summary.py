@@ -121,10 +121,9 @@ def _paragraph(text: str, file: IO[str]) -> None:
 
 
 def _section(title: str, table: pd.DataFrame, columns: list[Column], file: IO[str]) -> None:
-    file.write(f"\n{title}\n")
     if table.empty:
-        file.write("  none\n")
         return
+    file.write(f"\n{title}\n")
     lines = Lines(columns, file)
     lines.head()
     lines.rows(table)
@@ -139,6 +138,8 @@ def _distributions(of: str, quantiles: pd.DataFrame, file: IO[str]) -> None:
     from bdpcap.fleet.questions import DISTRIBUTED  # noqa: PLC0415 - DuckDB is an extra
     from bdpcap.fleet.sentences import cell  # noqa: PLC0415
 
+    if quantiles.empty:
+        return
     file.write(f"\nFlows by percentile{of}\n")
     head = "".join(f"{f'{part}%':>12}" for part in _SHOWN)
     file.write(f"{'':<20}{'flows':>8}{head}\n")

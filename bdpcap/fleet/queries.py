@@ -38,6 +38,8 @@ CREATE VIEW lost AS SELECT * FROM held WHERE "limit" IN ({_LOSING}) AND ns > 0;
 """``bulk`` is the rule of `bdpcap.report.ranking.bulk`, with the bytes of the whole dataset."""
 TOTALS: Final = """
 SELECT (SELECT count(*) FROM status) AS captures, (SELECT count(*) FROM status WHERE state <> 'done') AS failed,
+       (SELECT count(*) FROM status WHERE streams > 0) AS with_tcp,
+       (SELECT count(*) FROM status WHERE streams = 0 AND datagrams > 0) AS only_udp,
        (SELECT min(first_ns) FROM status) AS first_ns, (SELECT max(last_ns) FROM status) AS last_ns,
        count(*) AS flows, coalesce(sum(payload_bytes), 0)::DOUBLE AS payload_bytes,
        coalesce(sum(life_ns), 0)::DOUBLE AS life_ns,
@@ -76,7 +78,7 @@ SELECT capture, stream, sender, receiver, "limit", active_throughput_bps, lost_n
 FROM flow WHERE bulk AND lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
 """
 CAPTURES: Final = """
-SELECT status.* EXCLUDE (verdict), coalesce(own.flows, 0) AS flows, own.payload_bytes, own.lost_ns,
+SELECT status.* EXCLUDE (verdict, streams, datagrams), coalesce(own.flows, 0) AS flows, own.payload_bytes, own.lost_ns,
        main.* EXCLUDE (capture, sentence), coalesce(status.verdict, main.sentence) AS verdict
 FROM status
 LEFT JOIN (SELECT capture, count(*) AS flows, sum(payload_bytes)::DOUBLE AS payload_bytes,

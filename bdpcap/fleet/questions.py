@@ -33,7 +33,7 @@ PERCENTS: Final = 100
 """A distribution is given by its percentiles from 0 to this number."""
 _STATUS: Final = {
     "capture": "str", "state": "str", "error": "str", "damage": "str", "verdict": "str",
-    "first_ns": "Int64", "last_ns": "Int64",
+    "first_ns": "Int64", "last_ns": "Int64", "streams": "Int64", "datagrams": "Int64",
 }  # fmt: skip
 """Entries of a status that the queries read, with their types; each is missing from some statuses."""
 

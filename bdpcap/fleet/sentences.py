@@ -24,16 +24,21 @@ def totals(answers: Answers) -> str:
     """Return the number of captures and flows, their bytes, and the time of the first and the last frame."""
     of = answers.totals
     failed = f" ({units.count(of['failed'])} could not be read)" if of["failed"] else ""
-    when = f"{units.instant(of['first_ns'], 'seconds')} to {units.instant(of['last_ns'], 'seconds')}"
-    return (
-        f"{units.number(of['captures'], 'capture')}{failed}, {units.number(of['flows'], 'flow')} that carried "
-        f"{units.data_size(of['payload_bytes'])}, from {when}."
-    )
+    parts = [f"{units.number(of['captures'], 'capture')}{failed}"]
+    if of["flows"]:
+        carried = units.data_size(of["payload_bytes"])
+        parts.append(f"{units.number(of['flows'], 'flow')} that carried {carried}")
+    if pd.notna(of["first_ns"]):
+        first, last = (units.instant(of[name], "seconds") for name in ("first_ns", "last_ns"))
+        parts.append(f"from {first} to {last}")
+    return f"{', '.join(parts)}."
 
 
 def head(answers: Answers) -> str:
     """Return the verdict on all flows in a few words: the share of time lost, and to which limits."""
     of = answers.totals
+    if not of["flows"]:
+        return _without_flows(of)
     if not of["active_ns"]:
         return f"No bulk transfer: {units.number(of['flows'], 'flow')} carried {units.data_size(of['payload_bytes'])}"
     shares = dict(zip(answers.limits["limit"], answers.limits["share"], strict=True))
@@ -47,6 +52,20 @@ def head(answers: Answers) -> str:
     active = f"the active time of {units.duration(of['active_ns'])}"
     lost = f"{units.spoken_share(part)} of {active} was lost" if part else f"Nothing of {active} was lost"
     return f"{lost}: {each}"
+
+
+def _without_flows(of: dict[str, Any]) -> str:
+    """Return the verdict on captures without a flow that carried payload: what they hold instead."""
+    done = of["captures"] - of["failed"]
+    if not done:
+        return "No capture could be read"
+    held = {
+        "connections without payload": of["with_tcp"],
+        "only UDP": of["only_udp"],
+        "neither TCP nor UDP": done - of["with_tcp"] - of["only_udp"],
+    }
+    each = ", ".join(f"{what} in {units.number(count, 'capture')}" for what, count in held.items() if count)
+    return f"No TCP flow carried payload: {each}"
 
 
 def reason(answers: Answers) -> str:

@@ -14,7 +14,7 @@ import bdpcap
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.read.remote import located
-from bdpcap.report import page, ranking
+from bdpcap.report import headline, page, ranking
 from bdpcap.tables import cells
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
                 ],
                 "frames": capture.info.frames,
+                "datagrams": capture.info.datagrams,
                 "streams": capture.info.streams,
                 "flows": len(capture),
                 "first_ns": capture.info.first_ns,
@@ -77,7 +78,7 @@ def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
                 "started_ns": started,
             }
             first = ranking.first(capture)
-            about["verdict"] = first[0].verdict if first else None
+            about["verdict"] = first[0].verdict if first else headline.summary(capture, []) or None
             ranked = findings.table(enumerate(first, start=1))
             report = page.html(capture) if order.reports else None
         except (KeyboardInterrupt, SystemExit):
