@@ -195,6 +195,20 @@ def test_captures_without_flows_say_what_they_hold(tmp_path, capsys):
     assert "lose most" not in page
 
 
+def test_if_no_capture_could_be_read_each_is_named_with_its_reason(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    for name in ("one.pcap", "two.pcap"):
+        (tmp_path / "in" / name).write_bytes(b"this is no capture")
+    analysed(tasks([str(tmp_path / "in")], rotated=False)[0], Order(out := str(tmp_path / "out"), None, ()))
+    page = tmp_path / "page.html"
+    for arguments in ([], ["-o", str(page), "--before-after", "2026-11-22"]):
+        assert main(["summary", out, *arguments]) == 1
+    for said in (capsys.readouterr().out, page.read_text("utf-8")):
+        assert "No capture could be read" in said
+        assert " ".join(said.split()).count("not a packet capture") == 2
+        assert {"one.pcap", "two.pcap"} <= set(re.findall(r"\w+\.pcap", said))
+
+
 def test_distributions_before_and_after_a_date(out, large):
     answers = ask(str(out), DATE)
     early = large["start_ns"] < DATE.timestamp() * 10**9

@@ -55,16 +55,18 @@ def command(
     except ModuleNotFoundError as error:
         raise typer.BadParameter(f"{error.name} is missing: pip install 'bdpcap[summary]'") from None
     answers = ask(folder, date)
+    all_failed = answers.totals["failed"] == answers.totals["captures"]
+    code = exits.DAMAGED if all_failed else exits.DONE
     if output_ is None:
         _text(answers, sys.stdout)
-        return exits.DONE
+        return code
     from bdpcap.fleet.dataset import Dataset  # noqa: PLC0415
     from bdpcap.fleet.page import html  # noqa: PLC0415 - templates are slow to import
 
     with files.replacing(output_) as part:
         part.write_text(html(answers, folder, Dataset(folder).reports(output_.parent)), encoding="utf-8")
     sys.stderr.write(f"summary: {output_} ({units.data_size(output_.stat().st_size)}), for a browser\n")
-    return exits.DONE
+    return code
 
 
 def _date(typed: str | None) -> datetime | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pandas as pd
 
-from bdpcap.fleet import queries
+from bdpcap.fleet import findings, queries
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.report.ranking import LOSING
-from bdpcap.tables import LIMITS
+from bdpcap.tables import FLOWS, LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,7 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
     Raises
     ------
     FileNotFoundError
-        There is no such dataset, or none of its captures could be read.
+        There is no such dataset.
     OSError
         A file of the dataset is broken, or lies where DuckDB cannot read it.
     """
@@ -157,14 +157,17 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
         )
 
 
+def _no_flows() -> pd.DataFrame:
+    """Return the table of flows without rows."""
+    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in FLOWS.items()})
+
+
 def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
     """Create the tables and views that the queries read."""
     parts = dataset.parts()
     statuses = [status for part in parts.values() for status in part]
     if not statuses:
         raise FileNotFoundError(f"{dataset.url}: no results of bdpcap batch there")
-    if all(status["state"] != "done" for status in statuses):
-        raise FileNotFoundError(f"{dataset.url}: none of the {len(statuses)} captures there could be read")
     status = pd.DataFrame(
         {
             entry: pd.Series([one.get(entry) for one in statuses], dtype=kind)
@@ -175,7 +178,10 @@ def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
     if dataset.is_remote:
         # DuckDB reads by fsspec then; by itself it would fetch an extension from the Internet.
         database.register_filesystem(dataset.system)
-    for name in ("flows", "findings"):
+    for name, empty in (("flows", _no_flows()), ("findings", findings.table(()))):
         files = dataset.files(name, parts)
-        database.read_parquet(files, union_by_name=True).create_view(name)
+        if files:
+            database.read_parquet(files, union_by_name=True).create_view(name)
+        else:  # no capture could be read
+            database.register(name, empty.assign(capture=pd.Series(dtype="str")))
     database.execute(queries.VIEWS)
