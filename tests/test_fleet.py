@@ -176,8 +176,9 @@ def test_a_bad_capture_is_recorded_and_ends_nothing(captures, tmp_path):
     assert "8 captures analysed, 2 of them damaged or unreadable" in done.stderr
     said = status(out)
     assert (said["junk.pcap"]["state"], said["torn.pcap"]["state"]) == ("failed", "done")
-    assert "junk.pcap" in said["junk.pcap"]["error"]
-    assert "cut" in said["torn.pcap"]["damage"] or "frame" in said["torn.pcap"]["damage"]
+    # The name of the capture stands before its reason.
+    assert said["junk.pcap"]["error"].startswith("not a packet capture")
+    assert said["torn.pcap"]["damage"].startswith("frame ")
     (captures / "junk.pcap").unlink()
     assert_same_as_single_runs(out, captures)
 
@@ -252,6 +253,19 @@ def test_captures_and_results_lie_wherever_fsspec_reaches(tmp_path):
     table.write_bytes(memory.cat_file(memory.ls("/out/flows", detail=False)[0]))
     assert duckdb.read_parquet(str(table)).df()["payload_bytes"].tolist() == [320_000]
     assert left(found, order) == []
+
+
+def test_a_copy_of_a_remote_file_that_cannot_be_read_is_named_by_its_url(tmp_path):
+    memory = fsspec.filesystem("memory")
+    for number in (1, 2):
+        memory.pipe(f"/junk/ring_{number:05}.pcap", b"this is no capture")
+    order = Order(str(tmp_path / "out"), None, ())
+    (ring,), _ = tasks(["memory://junk"], rotated=True)
+    assert analysed([ring], order)[0]["error"].startswith(
+        "memory:///junk/ring_00001.pcap: not a packet capture"
+    )
+    (one,), _ = tasks(["memory://junk/ring_00001.pcap"], rotated=False)
+    assert analysed([one], order)[0]["error"].startswith("not a packet capture")
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

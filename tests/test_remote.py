@@ -382,6 +382,24 @@ def test_what_a_server_refuses_is_one_line_without_credentials(web, capsys):
         assert line.count("\n") == 1
 
 
+@pytest.mark.usefixtures("bucket")
+def test_what_object_storage_refuses_is_told_with_what_to_do(capsys, monkeypatch, tmp_path):
+    assert main(["flows", "s3://absent/x.pcap"]) == 1
+    assert capsys.readouterr().err == (
+        "bdpcap: s3://absent/x.pcap: cannot be read: there is no such bucket: check its name\n"
+    )
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # no search for a machine that lends credentials
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "absent"))
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    for command in (["flows"], ["batch", "--out", str(tmp_path / "out")]):
+        assert main([*command, "s3://captures/x.pcap"]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("bdpcap: s3://captures/x.pcap: cannot be read: no credentials found: set AWS_")
+        assert said.count("\n") == 1
+
+
 def test_a_transfer_that_breaks_off_is_damage(capsys, tmp_path):
     # Larger than all buffers on the way: bytes in them may be lost with the connection.
     path = write_pcap(tmp_path / "one.pcap", rounds=1000)

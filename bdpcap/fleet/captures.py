@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap.read import rotation
-from bdpcap.read.remote import located
+from bdpcap.read.remote import explained, located
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +55,8 @@ def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
     ------
     FileNotFoundError
         No capture matches an input.
+    CaptureError
+        A server cannot be reached, or refuses.
     ValueError
         Two captures would have the same name.
     """
@@ -99,17 +101,18 @@ def _below(named: str) -> tuple[list[tuple[str, _File]], int]:
         raise FileNotFoundError("the name of an input is empty")
     system, path = located(named)
     others = 0
-    if system.isdir(path):
-        every = system.find(path, detail=True)
-        # Files are not opened to detect captures, since there may be thousands.
-        listed = {one: about for one, about in every.items() if rotation.CAPTURE.search(one)}
-        others, root = len(every) - len(listed), path
-    elif system.exists(path):
-        listed, root = {path: system.info(path)}, posixpath.dirname(path)
-    else:
-        matching = system.glob(path, detail=True)
-        listed = {one: about for one, about in matching.items() if about["type"] == "file"}
-        root = posixpath.dirname(re.split(r"[*?\[]", path, maxsplit=1)[0])
+    with explained(named):
+        if system.isdir(path):
+            every = system.find(path, detail=True)
+            # Files are not opened to detect captures, since there may be thousands.
+            listed = {one: about for one, about in every.items() if rotation.CAPTURE.search(one)}
+            others, root = len(every) - len(listed), path
+        elif system.exists(path):
+            listed, root = {path: system.info(path)}, posixpath.dirname(path)
+        else:
+            matching = system.glob(path, detail=True)
+            listed = {one: about for one, about in matching.items() if about["type"] == "file"}
+            root = posixpath.dirname(re.split(r"[*?\[]", path, maxsplit=1)[0])
     if not listed:
         raise FileNotFoundError(f"{named}: no capture there")
     return [

@@ -18,7 +18,7 @@ from bdpcap.capture import Capture
 from bdpcap.contents import Contents
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
-from bdpcap.fleet.work import local
+from bdpcap.fleet.work import local, named_by_url
 from bdpcap.read import core_pass, scale
 from bdpcap.read.filter import compile_filter
 from bdpcap.report import ranking
@@ -62,7 +62,7 @@ def split(url: str, order: Order, buckets: int, folder: str) -> Member:
         The filter has an error, or does not fit a link type in the file.
     """
     filters = compile_filter(order.filter, _core.LINK_TYPES) if order.filter else None
-    with local([url]) as (path,):
+    with local([url]) as (path,), named_by_url([path], [url]):
         core = _core.Pieces(path, filters, buckets)
         while core.advance(core_pass.STEP):
             pass

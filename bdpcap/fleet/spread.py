@@ -178,7 +178,7 @@ def _about(task: Task, members: Sequence[Member]) -> dict[str, Any]:
     return {
         "state": "done",
         "error": None,
-        "damage": damage_text(damages),
+        "damage": damage_text(task, damages),
         "inputs": [inputs[url] for url in task.files],
         "frames": sum(one["frames"] for one in counts),
         "first_ns": min((one["first_ns"] for one in counts if one["first_ns"] is not None), default=None),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import bdpcap
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
-from bdpcap.read.remote import located
+from bdpcap.read.remote import NoReaderError, explained, is_url, located, shown
 from bdpcap.report import headline, page, ranking
 from bdpcap.tables import cells
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bdpcap.fleet.captures import Task
     from bdpcap.fleet.dataset import Part
 
-__all__ = ["Order", "failed", "local", "record", "work"]
+__all__ = ["Order", "failed", "local", "named_by_url", "record", "work"]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,12 @@ def _analysed(task: Task, order: Order, part: Part) -> dict[str, Any]:
     with ExitStack() as copies:
         try:
             paths = copies.enter_context(local(task.files))
-            capture = bdpcap.analyze(paths, filter=order.filter, jobs=1)
+            with named_by_url(paths, task.files):
+                capture = bdpcap.analyze(paths, filter=order.filter, jobs=1)
             about = {
                 "state": "done",
                 "error": None,
-                "damage": damage_text(capture.damages),
+                "damage": damage_text(task, capture.damages),
                 "inputs": [
                     {**dataclasses.asdict(one), "name": named}
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
@@ -99,11 +100,23 @@ def failed(task: Task, order: Order, error: BaseException) -> dict[str, Any]:
     """Return the status of a capture that could not be analysed."""
     about: dict[str, Any] = {
         "state": "failed",
-        "error": f"{type(error).__name__}: {error}",
+        "error": _reason(task, error),
         "inputs": None,
         "row_groups": {},
     }
     return record(task, order) | about
+
+
+def _reason(task: Task, error: BaseException) -> str:
+    """Return why a capture could not be analysed, without the name of its only file, which the status has."""
+    plain = isinstance(error, bdpcap.CaptureError | bdpcap.FilterError | NoReaderError | OSError)
+    reason = str(error).partition(" (os error")[0] if plain else f"{type(error).__name__}: {error}"
+    return reason if len(task.files) > 1 else reason.removeprefix(f"{_name(task.files[0])}: ")
+
+
+def _name(file: str) -> str:
+    """Return a file's name in messages: its path, or its URL without credentials."""
+    return shown(file) if is_url(file) else file
 
 
 def record(task: Task, order: Order) -> dict[str, Any]:
@@ -120,12 +133,25 @@ def record(task: Task, order: Order) -> dict[str, Any]:
     }
 
 
-def damage_text(damages: Sequence[bdpcap.Damage]) -> str | None:
-    """Return where and why a capture first broke as text; None without damage."""
+def damage_text(task: Task, damages: Sequence[bdpcap.Damage]) -> str | None:
+    """Return where and why a capture first broke as text, with the file if there are several; None without damage."""
     if not damages:
         return None
     damage = damages[0]
-    return f"{Path(damage.file).name}: frame {damage.frame}, byte {damage.offset}: {damage.reason}"
+    file = f"{Path(damage.file).name}: " if len(task.files) > 1 else ""
+    return f"{file}frame {damage.frame}, byte {damage.offset}: {damage.reason}"
+
+
+@contextmanager
+def named_by_url(paths: Sequence[str], files: Sequence[str]) -> Iterator[None]:
+    """Name files by their URLs in an error of the block, which names their copies."""
+    try:
+        yield
+    except bdpcap.CaptureError as error:
+        reason = str(error)
+        for path, file in zip(paths, files, strict=True):
+            reason = reason.replace(path, _name(file))
+        raise bdpcap.CaptureError(reason) from None
 
 
 @contextmanager
@@ -142,7 +168,8 @@ def local(files: Sequence[str]) -> Iterator[list[str]]:
                 # Each copy has its own folder, since files of one task may have the same name.
                 copy = Path(scratch, str(number), PurePosixPath(path).name)
                 copy.parent.mkdir()
-                system.get_file(path, str(copy))
+                with explained(url):
+                    system.get_file(path, str(copy))
                 path = str(copy)
             paths.append(path)
         yield paths

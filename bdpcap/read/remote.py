@@ -16,7 +16,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NoReaderError", "RemoteFile", "is_url", "located", "matching", "shown", "size_bytes"]
+__all__ = ["NoReaderError", "RemoteFile", "explained", "is_url", "located", "matching", "shown", "size_bytes"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _EXTRAS: Final = {"http": "http", "https": "http", "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
@@ -28,6 +28,14 @@ CHUNK_BYTES: Final = 1 << 20
 """Bytes that are taken from fsspec at once, since each call waits for another thread."""
 _STALLED_S: Final = 60
 """Seconds without a byte after which an HTTP server is given up; the whole transfer may take any time."""
+_REMEDIES: Final = {
+    "NoSuchBucket": "there is no such bucket: check its name",
+    "NoCredentialsError": "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure",
+    "InvalidAccessKeyId": "the server does not know the access key: check AWS_ACCESS_KEY_ID",
+    "SignatureDoesNotMatch": "the secret key does not fit the access key: check AWS_SECRET_ACCESS_KEY",
+    "AccessDenied": "access denied: ask the owner of the bucket to let you read it",
+}
+"""Failures of object storage and what to do, by the code of S3's answer or the class of botocore's error."""
 
 
 # gcsfs logs each try of a request, and Python writes a log that has no handler to standard error. What failed at last is
@@ -68,7 +76,7 @@ def located(url: str) -> tuple[Any, str]:
 
         if scheme not in fsspec.available_protocols():
             raise NoReaderError(f"{units.printable(shown(url))}: fsspec reads no {scheme}://")
-        with _explained(url):
+        with explained(url):
             system, path = fsspec.core.url_to_fs(url, **_settings(scheme))
     except ImportError as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -90,7 +98,7 @@ def matching(url: str) -> list[str]:
         size_bytes(url)
         return [url]
     system, path = located(url)
-    with _explained(url):
+    with explained(url):
         found = [str(system.unstrip_protocol(one)) for one in system.glob(path)]
     if not found:
         raise _core.CaptureError(f"{units.printable(shown(url))}: no file matches this pattern")
@@ -107,7 +115,7 @@ def size_bytes(url: str) -> int | None:
         The server cannot be reached, or does not give the file.
     """
     system, path = located(url)
-    with _explained(url):
+    with explained(url):
         about = system.info(path)
     if about["type"] == "directory":
         folder = units.printable(shown(url))
@@ -135,7 +143,7 @@ class RemoteFile:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes, none at the end of the file."""
         if not self._rest:
-            with _explained(self._url):
+            with explained(self._url):
                 if self._file is None:
                     self._file = _opened(self._url)
                 self._rest = memoryview(b"" if self._file.closed else self._file.read(CHUNK_BYTES))
@@ -178,7 +186,7 @@ def _opened(url: str) -> Any:
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
+def explained(url: str) -> Iterator[None]:
     """Turn every failure of a server into a `CaptureError` that names the file."""
     try:
         yield
@@ -193,6 +201,10 @@ def _explained(url: str) -> Iterator[None]:
 
 def _why(reason: BaseException, url: str) -> str:
     """Return the reason of a failure in words, without the credentials that the URL may hold."""
+    answer = getattr(reason, "response", None)
+    code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else type(reason).__name__
+    if code in _REMEDIES:
+        return _REMEDIES[code]
     status = getattr(reason, "status", None)
     if status:  # the text of HTTP's errors has the whole URL
         return f"{status} {getattr(reason, 'message', '')}".strip()
