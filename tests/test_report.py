@@ -10,7 +10,7 @@ import plotly.offline
 import pytest
 from observe import observe
 from scenario import CLIENT, SERVER, scenario
-from small_transfer import write_many, write_pcap, write_pcapng
+from small_transfer import START, write_many, write_pcap, write_pcapng
 
 import bdpcap
 from bdpcap import plots, report
@@ -238,6 +238,18 @@ def test_both_directions_of_a_stream_are_told_apart():
     drawn = overview(capture, ranking.ranked(capture))
     assert [row.label for row in drawn.rows] == ["stream 0"]
     assert not drawn.both
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "unit", "last"),
+    [(60, "s", "60"), (36_000, "h", "10"), (864_000, "days", "10"), (158e6, "years", "5")],
+)
+def test_the_axis_of_captures_far_apart_has_short_labels(apart_s, unit, last, tmp_path):
+    early = write_pcap(tmp_path / "early.pcap", rounds=3)
+    late = write_pcap(tmp_path / "late.pcap", port=40_001, rounds=3, start=START + apart_s)
+    capture = bdpcap.analyze([early, late])
+    drawn = overview(capture, ranking.ranked(capture))
+    assert (drawn.unit, drawn.ticks[-1][1]) == (unit, last)
 
 
 # trust

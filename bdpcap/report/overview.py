@@ -10,6 +10,7 @@ import numpy as np
 from bdpcap.limits import LIMITS
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.pixels import Scale, above
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,10 @@ _COLUMNS: Final = 300
 """Time columns in which the other flows are counted."""
 _TICKS: Final = 10
 """Marks of the time axis, about."""
+_UNITS: Final = ((units.YEAR_NS / 1e9, "years"), (86_400.0, "days"), (3600.0, "h"), (1.0, "s"))
+"""Units of the time axis in seconds, with their names, the longest first."""
+_FEWEST: Final = 3
+"""Fewest units that an axis spans, but of seconds; labels stay short so."""
 _THINNEST: Final = 0.5
 """Least width of a stripe in pixels: thinner ones are not seen."""
 _WAYS: Final = "←→"
@@ -52,11 +57,13 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Elements of the picture of all flows; positions are pixels from 0 to `WIDTH`, labels are seconds."""
+    """Elements of the picture of all flows; positions are pixels from 0 to `WIDTH`."""
 
     rows: list[Row]
     crowd: Crowd | None
     ticks: list[tuple[float, str]]
+    unit: str
+    """Unit of the labels of `ticks`."""
     both: bool
     """Whether both directions of a stream carried payload, so that labels have arrows."""
 
@@ -89,8 +96,16 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
         rows.append(Row(summary, _label(capture, summary), drawn))
     rest = flows.iloc[ROWS:]
     both = any(row.label.endswith(tuple(_WAYS)) for row in rows)
-    ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(_TICKS)]
-    return Overview(rows, _crowd(rest, start, end) if len(rest) else None, ticks, both)
+    crowd = _crowd(rest, start, end) if len(rest) else None
+    return Overview(rows, crowd, *_axis(time), both)
+
+
+def _axis(time: Scale) -> tuple[list[tuple[float, str]], str]:
+    """Return the places and labels of the marks of a scale in seconds, and the unit of the labels."""
+    spanned_s = time.high - time.low
+    seconds, unit = next((one for one in _UNITS if spanned_s >= _FEWEST * one[0]), _UNITS[-1])
+    scaled = Scale(time.low / seconds, time.high / seconds, time.start, time.to)
+    return [(float(scaled(value)), f"{value:.10g}") for value in scaled.ticks(_TICKS)], unit
 
 
 def _label(capture: Capture, flow: pd.Series[Any]) -> str:
