@@ -83,7 +83,7 @@ def test_every_figure_is_drawn_and_nothing_is_asked_for(page, file):
     drawn = page.evaluate(
         "[...document.querySelectorAll('.plot')].map(plot => [plot.dataset.kind, "
         "plot.data.filter(trace => trace.visible !== 'legendonly').length, "
-        "[...plot.querySelectorAll('.scatterlayer .trace')].filter("
+        "[...plot.querySelectorAll('.cartesianlayer .trace')].filter("
         "trace => trace.getBoundingClientRect().width > 0).length])"
     )
     assert [kind for kind, _, _ in drawn] == list(plots.FIGURES)
@@ -225,12 +225,12 @@ def test_one_colour_means_one_limit_in_ribbon_table_and_bar(page, capture):
     ribbon = dict(
         page.evaluate(
             "document.querySelector('.plot[data-kind=window]').data.filter(trace => trace.yaxis === 'y2')"
-            ".map(trace => [trace.name.replace('limit: ', ''), trace.line.color])"
+            ".map(trace => [trace.name.replace('limit: ', ''), trace.marker.color])"
         )
     )
-    strokes = page.evaluate(
-        "[...document.querySelectorAll('.plot[data-kind=window] .xy2 .js-line')]"
-        ".map(line => getComputedStyle(line).stroke)"
+    fills = page.evaluate(
+        "[...document.querySelectorAll('.plot[data-kind=window] .xy2 .point path')]"
+        ".map(bar => getComputedStyle(bar).fill)"
     )
     for selector in (".held .chip", ".first .bar span"):
         shown = page.evaluate(
@@ -243,7 +243,7 @@ def test_one_colour_means_one_limit_in_ribbon_table_and_bar(page, capture):
         assert {limit for limit, _ in shown} == limits
         assert {LIMIT_NAMES[limit] for limit in limits} == set(ribbon) - {"idle"}
         for limit, colour in shown:
-            assert colour in strokes
+            assert colour in fills
             assert ribbon[LIMIT_NAMES[limit]] == "#{:02x}{:02x}{:02x}".format(
                 *map(int, re.findall(r"\d+", colour))
             )

@@ -74,13 +74,13 @@ def contrast(one, other):
 def look(trace):
     """Return the form of a trace, its colour, and the size in which a reader compares it."""
     line, marker = trace.get("line") or {}, trace.get("marker") or {}
+    if trace["type"] == "bar":
+        return ("strip",), marker["color"], STRIP_PX
     if trace["mode"] == "markers":
         return ("points", marker.get("symbol", "circle")), marker["color"], MARK_PX
     if trace.get("fill") == "toself":
         pattern = (trace.get("fillpattern") or {}).get("shape", "")
         return ("area", pattern), trace["fillcolor"], STRIP_PX
-    if line.get("width", 0) >= STRIP_PX:
-        return ("strip",), line["color"], STRIP_PX
     kind = "bars" if trace["mode"] == "lines+markers" else "line"
     return (kind, line.get("dash", "solid")), line["color"], MARK_PX
 

@@ -121,7 +121,7 @@ def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
 
 def test_the_ribbons_colours_are_the_tables_limits(flow):
     drawn = {
-        trace.line.color: sum(end - start for start, end in pairwise(trace.x) if not np.isnan(start + end))
+        trace.marker.color: sum(trace.width)
         for trace in plots.figure(flow, "window").data
         if trace.yaxis == "y2"
     }
@@ -161,7 +161,7 @@ def test_stripes_tile_a_flow_whose_last_round_outlasts_all_others(flow):
 @pytest.mark.parametrize("kind", plots.FIGURES)
 def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
     figure = plots.figure(flow, kind)
-    assert {trace.type for trace in figure.data} == {"scatter"}
+    assert {trace.type for trace in figure.data} <= {"scatter", "bar"}
     assert figure.layout.xaxis.title.text == "time since capture start (s)"
     assert figure.layout.yaxis.title.text in (
         "in flight (kB)",
@@ -326,7 +326,9 @@ def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
         for way in ("stroke", "fill")
         if element.get("d")
     }
-    assert {trace.line.color or trace.marker.color for trace in shown} <= drawn
+    assert {
+        (trace["line"].color if "line" in trace else None) or trace.marker.color for trace in shown
+    } <= drawn
 
 
 def test_a_figure_without_values_says_so():
@@ -857,7 +859,7 @@ def test_losses_stand_above_by_kind(kind, captured, names, flow_of):
     """Each kind has a row, with its number in the legend."""
     made = isinstance(captured, str)
     flow = observe(scenario(captured)).capture.flow(0) if made else flow_of(captured)
-    lane = {trace.name: trace for trace in flow.plot(kind).data if trace.mode == "markers"}
+    lane = {trace.name: trace for trace in flow.plot(kind).select_traces({"mode": "markers"})}
     again = flow.events[flow.events["kind"].isin(("retransmission", "reordered"))]
     by_name = dict(iter(again.groupby(again["cause"].fillna(again["kind"]))))
     assert set(by_name) == names

@@ -245,7 +245,7 @@ def test_rounds_in_view_have_their_own_rule_and_evidence(flow):
     every = whole(flow)
     middle = (every.start + every.end) / 2
     drawing, _ = draw(Seen(flow), Span(middle, middle + 0.5).within(flow))
-    said = {text for trace in drawing.traces if trace["yaxis"] == "y" for text in trace["text"]}
+    said = {text for trace in drawing.traces if trace["yaxis"] == "y" for text in trace["hovertext"]}
     start = seconds(flow, flow.rtts.rename(columns={"start_ns": "time_ns"}).drop(columns="end_ns"))
     shown_rounds = flow.rtts[(start > middle) & (start < middle + 0.5)]
     assert len(shown_rounds) > 5

@@ -205,6 +205,25 @@ def test_dragging_over_a_time_draws_its_events(page):
     )  # a pixel is 5 % of the time dragged over
 
 
+def test_a_limit_tells_its_rule_wherever_one_points_at_it(page):
+    pressed(page, "Home")
+    before = time_range(page)
+    for _ in range(5):
+        pressed(page, "+")
+    left, length, middle = page.evaluate(
+        f"(() => {{ const plot = {FIGURE}; const {{ left, top }} = plot.getBoundingClientRect();"
+        " const { xaxis, yaxis } = plot._fullLayout;"
+        " return [left + xaxis._offset, xaxis._length, top + yaxis._offset + yaxis._length / 2]; })()"
+    )
+    for place in range(1, 20):
+        page.mouse.move(0, 0)
+        page.wait_for_selector("#figure .hoverlayer .hovertext", state="detached")
+        page.mouse.move(left + length * place / 20, middle)
+        page.get_by_text("rule: ").first.wait_for()
+    page.mouse.move(0, 0)
+    assert pressed(page, "Home") == before
+
+
 def test_a_click_on_a_packet_gives_its_frame(page):
     pressed(page, "+")
     place = page.evaluate(

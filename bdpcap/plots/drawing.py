@@ -21,7 +21,7 @@ class Drawing:
     """Traces and layout of a plotly figure that is not made yet, or additions to an existing figure."""
 
     traces: list[dict[str, Any]]
-    """Scatter traces; each ``x`` and ``y`` is an array."""
+    """Scatter and bar traces; each ``x`` and ``y`` is an array."""
     layout: dict[str, Any]
     """The layout, or the changes to the layout of ``into``."""
     into: go.Figure | None = None
@@ -38,7 +38,7 @@ class Drawing:
 
         if self.into is None:
             return go.Figure(self.traces, {"template": "none", **self.layout})
-        self.into.add_traces([go.Scatter(trace) for trace in self.traces])
+        self.into.add_traces(self.traces)
         return self.into.update_layout(self.layout)
 
     def document(self) -> dict[str, Any]:

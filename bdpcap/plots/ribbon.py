@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bdpcap.diagnosis import STATE_COLOURS, STATE_NAMES
 from bdpcap.limits.stripes import Stripe, stripes
+from bdpcap.plots.time_axis import seconds
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HEIGHT: Final = 0.07
 """Part of a plot's height that the strip takes."""
+SEAM: Final = 1
+"""Pixels of a stripe's outline: stripes of one colour join, and the shortest is seen."""
 
 
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
@@ -30,29 +32,31 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
 
 
 def add(canvas: Canvas, parts: Sequence[Stripe], axis: str) -> None:
-    """Add stripes to an axis from -1 to 1; there is one trace per limit, so that the legend lists each colour once."""
+    """Add stripes to an axis from -1 to 1; there is one trace per limit, so that the legend lists each colour once.
+
+    They are bars: these tell of themselves wherever one points at them, lines only near their points.
+    """
     for limit, colour in STATE_COLOURS.items():
-        x: list[float] = []
-        text: list[str] = []
-        for stripe in (stripe for stripe in parts if stripe.limit == limit):
-            begin = max(canvas.axis.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
-            end = min(canvas.axis.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
-            # Adjacent stripes of one limit join without a gap.
-            gap = [math.nan] if x and x[-1] != begin else []
-            x += [*gap, begin, (begin + end) / 2, end]
-            text += [_label(stripe)] * (3 + len(gap))
-        if not x:
+        own = [stripe for stripe in parts if stripe.limit == limit]
+        if not own:
             continue
+        begin, end = (
+            seconds(np.array(times), canvas.origin_ns).clip(canvas.axis.start, canvas.axis.end)
+            for times in ([stripe.start_ns for stripe in own], [stripe.end_ns for stripe in own])
+        )
         canvas.trace(
-            x=np.array(x),
-            y=np.where(np.isnan(x), math.nan, 0.0),
+            type="bar",
+            x=begin,
+            offset=0,
+            width=end - begin,
+            base=-1,
+            y=np.full(len(own), 2),
             yaxis=axis,
-            text=text,
-            mode="lines",
-            line={"color": colour, "width": 16},
+            hovertext=[_label(stripe) for stripe in own],
+            marker={"color": colour, "line": {"color": colour, "width": SEAM}},
             name=f"limit: {STATE_NAMES[limit]}",
             legendgroup=limit,
-            hovertemplate="%{text}<extra></extra>",
+            hovertemplate="%{hovertext}<extra></extra>",
         )
 
 

@@ -1,6 +1,6 @@
 """Draw a figure as static SVG without a browser: for print, and for pages whose scripts do not run.
 
-Only the elements of a flow's figures are supported: lines, steps, points, fills and the strip of limits.
+Only the elements of a flow's figures are supported: lines, steps, points, fills and the bars of limits.
 """
 
 from __future__ import annotations
@@ -193,10 +193,10 @@ def _legend(drawing: Drawing, top: int) -> tuple[list[str], int]:
         if x > _LEFT and x + width > WIDTH - _RIGHT:
             x, line = float(_LEFT), line + 1
         y = top - 4 + line * _LINE
-        if trace["mode"] == "markers":
+        if trace.get("mode") == "markers":
             parts.append(_points(trace["marker"], np.array([x + 10]), np.array([y - 4.0])))
-        elif trace.get("fill") == "toself" or trace["line"]["width"] > _LINE / 2:  # an area, or a strip
-            colour = trace.get("fillcolor", trace["line"]["color"])
+        elif trace["type"] == "bar" or trace.get("fill") == "toself":
+            colour = trace.get("fillcolor") or trace["marker"]["color"]
             parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{colour}"/>')
         else:
             style = trace["line"]
@@ -209,6 +209,17 @@ def _legend(drawing: Drawing, top: int) -> tuple[list[str], int]:
 
 
 def _trace(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
+    return _bars(trace, across, up) if trace["type"] == "bar" else _scatter(trace, across, up)
+
+
+def _bars(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
+    """Draw bars that each begin at their ``x``, as high as their axis."""
+    edges = zip(across(trace["x"]).tolist(), across(trace["x"] + trace["width"]).tolist(), strict=True)
+    path = "".join(f"M{start:g} {up.to:g}H{end:g}V{up.start:g}H{start:g}z" for start, end in edges)
+    return [f'<path d="{path}" fill="{trace["marker"]["color"]}"/>']
+
+
+def _scatter(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
     x, y = across(trace["x"]), up(trace["y"])
     if trace["mode"] == "text":
         return [

@@ -206,7 +206,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
         }
         for trace in drawing.traces:
             # By its uid a trace that was hidden stays hidden; a name may end in a value in brackets.
-            told = f"{trace['yaxis']} {trace['name'].partition(' (')[0]} {trace['mode']}"
+            told = f"{trace['yaxis']} {trace['name'].partition(' (')[0]} {trace.get('mode', 'bar')}"
             uid = re.sub(r"\W+", "-", f"{number} {told}")
             traces.append({**trace, "yaxis": axes[trace["yaxis"]], "legend": f"legend{suffix}", "uid": uid})
         top -= height

@@ -146,7 +146,7 @@ def _light(drawing: Drawing) -> Drawing:
     for trace in drawing.traces:
         custom = trace.get("customdata")
         light = {**trace, "customdata": None if custom is None else custom.tolist()}
-        if trace["mode"] == "lines+markers":
+        if trace.get("mode") == "lines+markers":
             light |= {
                 "mode": "lines",
                 "line": {**trace["line"], "simplify": False},
