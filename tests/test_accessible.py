@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 
 import dpkt
 import pytest
@@ -67,6 +68,12 @@ def write_plot(folder):
     return folder / "plot.html"
 
 
+def write_overview(folder):
+    long = str(SAMPLE / "rwnd_zero_window.sender.pcap.zst")
+    assert main(["plot", long, "--kind", "sequence", "-o", str(folder / "overview.html")]) == 0
+    return folder / "overview.html"
+
+
 def write_udp(folder):
     with (folder / "udp.pcap").open("wb") as file:
         writer = dpkt.pcap.Writer(file)
@@ -91,8 +98,8 @@ def write_hostile(folder):
 WRITTEN = {
     write.__name__.removeprefix("write_"): write
     for write in (
-        write_one, write_several, write_fleet, write_pair, write_comparison, write_plot, write_udp, write_failed,
-        write_hostile,
+        write_one, write_several, write_fleet, write_pair, write_comparison, write_plot, write_overview, write_udp,
+        write_failed, write_hostile,
     )
 }  # fmt: skip
 
@@ -134,14 +141,30 @@ def test_a_phone_needs_no_sideways_scroll(open_page, written):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_no_text_of_a_figure_is_cut_on_a_phone(open_page, written):
-    page = open_page(written)
-    page.set_viewport_size({"width": 390, "height": 844})
+def on_a_phone(page, width=390):
+    """Draw every figure of a page on a phone."""
+    page.set_viewport_size({"width": width, "height": 844})
     page.reload()
     unfold(page)
     for plot in page.locator(".plot, #plot").all():
         plot.scroll_into_view_if_needed()
         page.wait_for_timeout(300)
+
+
+@pytest.mark.parametrize("width", [360, 430])
+def test_no_part_of_a_figure_lies_over_another_on_a_phone(open_page, width, written):
+    page = open_page(written)
+    on_a_phone(page, width)
+    parts = [".g-gtitle", ".nsewdrag", ".rangeslider-bg", ".g-xtitle", ".legend"]
+    for plot in page.locator(".js-plotly-plot").all():
+        boxes = [plot.locator(part).last.bounding_box() for part in parts if plot.locator(part).count()]
+        for above, below in pairwise(boxes):
+            assert above["y"] + above["height"] <= below["y"] + 1, boxes
+
+
+def test_no_text_of_a_figure_is_cut_on_a_phone(open_page, written):
+    page = open_page(written)
+    on_a_phone(page)
     cut = page.evaluate(
         "[...document.querySelectorAll('.js-plotly-plot .main-svg text')].filter(one => {"
         " const [own, whole] = [one, one.closest('.js-plotly-plot')].map(part => part.getBoundingClientRect());"
@@ -173,6 +196,7 @@ SAID = {
     "pair": "every byte in one capture is in the other",
     "compare": "Throughput by window of 2 captures: the figure needs JavaScript",
     "plot": "time since capture start",
+    "overview": "time since capture start",
     "udp": "Only UDP: 20 datagrams in 3 flows",
     "failed": "The connection was never answered",
 }

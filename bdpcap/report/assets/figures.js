@@ -17,12 +17,12 @@ const theme = () => {
 };
 
 // Fits a layout to a plot as narrow as on a phone, and returns whether it is: there the legend would cover the title, lines
-// are longer than the figure, and numbers on an axis are wider than their place.
+// are longer than the figure, and numbers on an axis are wider than their place. The legend stands below all else.
 const fitPhone = (plot, layout) => {
   if (plot.clientWidth >= 560) return false;
   for (const [name, axis] of Object.entries(layout)) {
     if (name.startsWith("xaxis") && axis.title?.text) [axis.title.text] = axis.title.text.split("<br>");
-    if (name.startsWith("yaxis")) axis.automargin = true;
+    if (/^[xy]axis/.test(name)) axis.automargin = true;
   }
   // A letter may be written as an entity.
   const broken = (line) => (line.match(/&\w+;|./gu) ?? []).map((letter, at) => (at && at % 44 === 0 ? `<br>${letter}` : letter)).join("");
@@ -30,7 +30,7 @@ const fitPhone = (plot, layout) => {
   [title.text] = title.text.split(", ");
   title.font = { ...title.font, size: 13 };
   if (title.subtitle) title.subtitle.text = title.subtitle.text.split(/<br>|, |(?= → )/).map(broken).join("<br>");
-  if (layout.legend?.y > 0) layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
+  if (layout.legend?.y > 0) layout.legend = { ...layout.legend, yref: "container", y: 0, yanchor: "bottom" };
   layout.margin = { ...layout.margin, l: 56 };
   return true;
 };

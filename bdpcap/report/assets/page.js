@@ -23,7 +23,7 @@
     const { data, layout: own } = flows[plot.dataset.flow][plot.dataset.kind];
     // The figure's own range stays as it is: what is drawn changes its copy.
     const layout = structuredClone(own);
-    if (fitPhone(plot, layout)) layout.height = 560;
+    if (fitPhone(plot, layout)) layout.height = layout.xaxis.rangeslider ? 720 : 560;
     Plotly.newPlot(plot, data, layout, config).then(() => {
       drawn.push(plot);
       fitHead(plot);
