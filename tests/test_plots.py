@@ -34,7 +34,7 @@ from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.busiest import Busiest
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.drawing import Drawing
-from bdpcap.plots.heading import heading
+from bdpcap.plots.heading import heading, room
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
 from bdpcap.plots.sequence import FEW, MOST
@@ -973,3 +973,13 @@ def test_a_window_of_time_is_drawn_from_the_command_line(tmp_path, capsys):
     assert main([*asked, "--from", "100"]) == 2
     assert "has no packet from 100 s on" in " ".join(capsys.readouterr().err.split())
     assert not page.exists()
+
+
+def test_a_legend_without_groups_stands_in_columns():
+    traces = [{"name": "a" * letters} for letters in (12, 4, 48, 35, 21)]
+    layout = {"title": {"subtitle": {"text": "one line"}}}
+    one, grouped, columns = (
+        room(layout, those, 896)
+        for those in (traces[:1], [{**trace, "legendgroup": "a"} for trace in traces], traces)
+    )
+    assert columns - one == 2 * (grouped - one) > 0

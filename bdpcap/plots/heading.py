@@ -19,7 +19,7 @@ __all__ = ["NARROW", "heading", "room", "time_text"]
 
 NARROW: Final = 500
 """Pixels of a line in the narrowest figure, that of a page's first screen."""
-_TITLE: Final = 26
+_TITLE: Final = 34
 """Height of the title in pixels."""
 _LINE: Final = 15
 """Height of a line below the title in pixels."""
@@ -47,10 +47,10 @@ def heading(title: str, flow: Flow, axis: Axis) -> dict[str, Any]:
 
 def room(layout: dict[str, Any], traces: Iterable[dict[str, Any]], width: int = NARROW) -> int:
     """Return the height in pixels of the heading and of a legend that is `width` pixels wide."""
-    names = [trace["name"] for trace in traces if trace.get("showlegend") is not False]
+    shown = [trace for trace in traces if trace.get("showlegend") is not False]
     subtitle: str = layout["title"]["subtitle"]["text"]
     lines = subtitle.count("<br>") + 1
-    return _TITLE + _LINE * lines + _ENTRY * _legend_lines(names, width)
+    return _TITLE + _LINE * lines + _ENTRY * _legend_lines(shown, width)
 
 
 def _lines(flow: Flow, axis: Axis) -> list[str]:
@@ -79,10 +79,12 @@ def time_text(start: float, end: float) -> str:
     return f"{low or '0'} s to {high} s"
 
 
-def _legend_lines(names: Sequence[str], width: int) -> int:
-    """Return the number of lines of a legend above a figure."""
+def _legend_lines(traces: Sequence[dict[str, Any]], width: int) -> int:
+    """Return the number of lines of a legend: plotly sets entries without groups in columns if one line is too short."""
+    entries = [44 + 5.7 * len(trace["name"]) for trace in traces]
+    if sum(entries) > width and not any("legendgroup" in trace for trace in traces):
+        return math.ceil(len(entries) / max(1, width // max(entries)))
     lines, filled = 1, 0.0
-    for name in names:
-        entry = 44 + 5.7 * len(name)
+    for entry in entries:
         lines, filled = (lines, filled + entry) if filled + entry <= width else (lines + 1, entry)
     return lines
