@@ -116,7 +116,7 @@ class Loss(Concept):
         """Did the retransmission timer fire again and again, for most of the round?
 
         A second timeout shows that the first retransmission was not acknowledged either, wherever the capture was taken.
-        A timer that has reached its maximum fires often, so a round in which nothing was acknowledged needs no long silence.
+        A timer at its maximum fires often, so a round in which nothing was acknowledged needs no long silence.
         """
         rounds = self.rounds
         long = (self.all.queue.silent >= BACKOFF_SILENCE) | (rounds.acked_bytes == 0)
