@@ -40,6 +40,7 @@ TOTALS: Final = """
 SELECT (SELECT count(*) FROM status) AS captures, (SELECT count(*) FROM status WHERE state <> 'done') AS failed,
        (SELECT count(*) FROM status WHERE streams > 0) AS with_tcp,
        (SELECT count(*) FROM status WHERE streams = 0 AND datagrams > 0) AS only_udp,
+       (SELECT count(*) FROM status WHERE streams = 0 AND datagrams = 0) AS neither,
        (SELECT min(first_ns) FROM status) AS first_ns, (SELECT max(last_ns) FROM status) AS last_ns,
        count(*) AS flows, coalesce(sum(payload_bytes), 0)::DOUBLE AS payload_bytes,
        coalesce(sum(life_ns), 0)::DOUBLE AS life_ns,

@@ -62,7 +62,9 @@ def _without_flows(of: dict[str, Any]) -> str:
     held = {
         "connections without payload": of["with_tcp"],
         "only UDP": of["only_udp"],
-        "neither TCP nor UDP": done - of["with_tcp"] - of["only_udp"],
+        "neither TCP nor UDP": of["neither"],
+        # An older status does not say whether there was UDP.
+        "no TCP": done - of["with_tcp"] - of["only_udp"] - of["neither"],
     }
     each = ", ".join(f"{what} in {units.number(count, 'capture')}" for what, count in held.items() if count)
     return f"No TCP flow carried payload: {each}"
