@@ -251,7 +251,9 @@ def _rounds(piece: _Classified) -> cells.Columns:
 
 
 def _concatenated(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of consecutive parts, joined."""
+    """Return the columns of consecutive parts, joined; of a single part its own, since a long flow's would be held twice."""
+    if len(parts) == 1:
+        return parts[0]
     return {name: np.concatenate([_column(part[name]) for part in parts]) for name in parts[0]}
 
 
