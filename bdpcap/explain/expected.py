@@ -20,7 +20,7 @@ from bdpcap.words import rates
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "Lift", "active_bps", "full_bps", "lifts", "window_bps"]
+__all__ = ["GAIN", "Lift", "active_bps", "can_grow", "full_bps", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
@@ -121,21 +121,28 @@ def full_bps(flow: Flow) -> float:
     return max(delivered_bps(flow.rtts[flow.rtts["limit"] == "link"]), active_bps(flow))
 
 
-def window_bps(flow: Flow) -> float | None:
-    """Return the rate that the window allows at most, in bits per second; None if that is not known.
+def can_grow(flow: Flow) -> bool:
+    """Return whether the receive window is far below the largest of its scale, and nothing filled it.
 
-    A receiver that tunes its window offers a scale for the largest, and grows the window as it is used. So a window that
-    nothing filled, far below that, is no bound.
+    A receiver that tunes its window offers a scale for the largest, and grows the window as it is used.
     """
     summary = flow.summary
     window, scale = summary["window_max_bytes"], summary["window_scale"]
-    grows = (
+    return bool(
         pd.notna(window)
         and pd.notna(scale)
         and summary["rwnd_share"] < NOTABLE_SHARE
         and FIELD_MAX << int(scale) >= _ROOM * window
     )
-    return None if grows else gate.allowed_bps(window, summary["rtt_min_ns"])
+
+
+def window_bps(flow: Flow) -> float | None:
+    """Return the rate that the window allows at most, in bits per second; None if that is not known.
+
+    A window that can grow is no bound.
+    """
+    summary = flow.summary
+    return None if can_grow(flow) else gate.allowed_bps(summary["window_max_bytes"], summary["rtt_min_ns"])
 
 
 def _allowed_bps(flow: Flow, left: pd.DataFrame, limit: str) -> float | None:

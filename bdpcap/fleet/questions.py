@@ -12,7 +12,7 @@ import pandas as pd
 from bdpcap.fleet import findings, queries
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.report.ranking import LOSING
-from bdpcap.tables import FLOWS, LIMITS
+from bdpcap.tables import FLOWS, LIMITS, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,11 +157,6 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
         )
 
 
-def _no_flows() -> pd.DataFrame:
-    """Return the table of flows without rows."""
-    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in FLOWS.items()})
-
-
 def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
     """Create the tables and views that the queries read."""
     parts = dataset.parts()
@@ -178,7 +173,10 @@ def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
     if dataset.is_remote:
         # DuckDB reads by fsspec then; by itself it would fetch an extension from the Internet.
         database.register_filesystem(dataset.system)
-    for name, empty in (("flows", _no_flows()), ("findings", findings.table(()))):
+    for name, empty in (
+        ("flows", frames.frame(FLOWS, dict.fromkeys(FLOWS, ()))),
+        ("findings", findings.table(())),
+    ):
         files = dataset.files(name, parts)
         if files:
             database.read_parquet(files, union_by_name=True).create_view(name)

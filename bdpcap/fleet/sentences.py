@@ -55,7 +55,7 @@ def head(answers: Answers) -> str:
 
 
 def _without_flows(of: dict[str, Any]) -> str:
-    """Return the verdict on captures without a flow that carried payload: what they hold instead."""
+    """Return the verdict on captures without a flow that carried payload: how many hold something else."""
     done = of["captures"] - of["failed"]
     if not done:
         return "No capture could be read"

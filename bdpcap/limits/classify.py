@@ -251,7 +251,7 @@ def _rounds(piece: _Classified) -> cells.Columns:
 
 
 def _concatenated(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of consecutive parts, joined; of a single part its own, since a long flow's would be held twice."""
+    """Return the columns of consecutive parts, joined; those of a single part uncopied, as a long flow's are large."""
     if len(parts) == 1:
         return parts[0]
     return {name: np.concatenate([_column(part[name]) for part in parts]) for name in parts[0]}

@@ -10,7 +10,7 @@ from bdpcap.diagnosis import gains, places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import Outlook, with_change
 from bdpcap.explain.capacity import sent_a_window
-from bdpcap.explain.expected import window_bps
+from bdpcap.explain.expected import can_grow
 from bdpcap.explain.findings import send
 from bdpcap.explain.standing import spoken
 from bdpcap.words import palette, units
@@ -29,8 +29,8 @@ def _buffer(flow: Flow, own: pd.DataFrame) -> str:
     room = pd.notna(window) and window > flights.median()
     usual_ns = flow.summary["rtt_median_ns"]
     trips = f", round trips took {units.duration(usual_ns)}" if pd.notna(usual_ns) else ""
-    # Where the window can grow, the rate to expect may be above what it allowed.
-    so_far = " so far" if window_bps(flow) is None else ""
+    # A window that can grow may allow the rate to expect, though it did not yet.
+    so_far = " so far" if can_grow(flow) else ""
     allowed = f", and the window allowed {units.exact_bytes(window)}{so_far}" if room else ""
     return spoken(flights) + trips + allowed
 
