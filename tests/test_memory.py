@@ -6,7 +6,8 @@ import sys
 import large_captures
 import pytest
 
-FRAMES = (300_000, 800_000)
+FRAMES = (500_000, 1_800_000)
+"""Packets of two captures: both have several full pieces of a pass, and tables that grow in steps grow several times."""
 LEAST_EVENT_BYTES = 50
 """The smallest part of an event that is worth keeping: time, frame, sequence, window, flight and RTT in 8 bytes each."""
 SYNS = (100_000, 300_000)
