@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections import defaultdict
 
@@ -25,7 +26,8 @@ from dialogues import (
     writes,
 )
 from oracles import ROOT, SHARED
-from scenario import HANDSHAKE, START_NS
+from packets import pcap
+from scenario import HANDSHAKE, START_NS, scenario
 
 import bdpcap
 from bdpcap.limits import to_tables
@@ -348,6 +350,31 @@ def test_the_main_flow_of_a_sample_has_the_limit_it_was_made_with(path):
     capture = bdpcap.analyze(path)
     largest = capture.flows.loc[capture.flows["payload_bytes"].idxmax()]
     assert largest["limit"] == expected
+
+
+@pytest.mark.parametrize(("second", "least_ms"), [("", 200), ("+.004 < . 1:1(0) ack 3001 win 1000", 4)])
+def test_one_round_trip_far_below_all_others_is_none_of_the_path(second, least_ms):
+    # A middlebox acknowledges the request at once; the server is 200 ms away. A second such answer makes it the path.
+    capture = bdpcap.analyze(
+        io.BytesIO(
+            pcap(
+                scenario(
+                    f"""
+        0     > S  0:0(0)       win 64240 <mss 1460>
+        +.200 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+        +0    > . 1:1(0)          ack 1 win 502
+        +.001 > . 1:1001(1000)    ack 1 win 502
+        +.004 < . 1:1(0) ack 1001 win 1000
+        +.010 > . 1001:3001(2000) ack 1 win 502
+        {second}
+        +.010 > . 3001:5001(2000) ack 1 win 502
+        +.250 < . 1:1(0) ack 5001 win 1000
+        """
+                )
+            )
+        )
+    )
+    assert capture.flow(0).summary["rtt_min_ns"] == least_ms * 1_000_000
 
 
 @pytest.mark.parametrize("name", ["rwnd_zero_window.sender.pcap.zst", "linux61_advwinscale2_w50000.pcap.zst"])

@@ -84,6 +84,8 @@ pub struct Rounds {
     bursts: Bursts,
     /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
+    /// The latest RTT far below the minimum, which another has to confirm, ns; [`NULL`] without one.
+    unconfirmed_rtt_ns: i64,
     /// First point of the open run of packets, over which a delivery rate is measured.
     run_start: Delivery,
     queue: Queue,
@@ -102,6 +104,8 @@ impl Rounds {
     const RUN_PACKETS: i64 = 16;
     /// Idle time of at most this length is no separate round, ns.
     const LEAST_IDLE_NS: i64 = 1_000_000;
+    /// Time after which a SYN is sent again, ns (RFC 6298 section 2.1).
+    const SYN_TIMER_NS: i64 = 1_000_000_000;
     /// Maximum number of closed rounds that wait for late measurements.
     const MAX_PENDING: usize = 64;
 
@@ -129,6 +133,7 @@ impl Rounds {
             data_time: DataTime::NONE,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
+            unconfirmed_rtt_ns: NULL,
             run_start: Delivery::NONE,
             queue: Queue::default(),
             shift_ns: 0,
@@ -598,7 +603,7 @@ impl Rounds {
     /// Adds an RTT of the whole path, measured at `now_ns` when `delivered` bytes had arrived in total.
     pub fn add_rtt(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
         if !sample.maybe_delayed && (self.rtt_min_ns == NULL || sample.rtt_ns < self.rtt_min_ns) {
-            self.set_rtt_min(sample.rtt_ns);
+            self.lower_rtt_min(sample.rtt_ns);
         }
         self.add_delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
@@ -612,6 +617,19 @@ impl Rounds {
         {
             // Rounds are numbered without gaps.
             self.pending[at].measurements.add_rtt(sample);
+        }
+    }
+
+    /// Lowers the minimum RTT, ns. A fall to less than a quarter needs a second RTT of at most twice that. Some
+    /// middleboxes acknowledge a first request in the server's place, which is no round trip of the path. A minimum of
+    /// a second is none either: a SYN was lost (RFC 6298 section 2.1), or a proxy connected to the server meanwhile.
+    fn lower_rtt_min(&mut self, rtt_ns: i64) {
+        let far_below = self.rtt_min_ns < Self::SYN_TIMER_NS && rtt_ns < self.rtt_min_ns / 4;
+        let alone = self.unconfirmed_rtt_ns == NULL || rtt_ns / 2 > self.unconfirmed_rtt_ns;
+        if far_below && alone {
+            self.unconfirmed_rtt_ns = rtt_ns;
+        } else {
+            self.set_rtt_min(rtt_ns);
         }
     }
 
