@@ -1,6 +1,7 @@
 """Findings on windows of captures: from the SYN-ACK on, and none where there is nothing to claim."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from oracles import SHARED, TESTS
@@ -12,10 +13,11 @@ import bdpcap
 from bdpcap.cli import main
 from bdpcap.diagnosis import decide, kinds
 from bdpcap.diagnosis.findings import findings
+from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.explain import remedies
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Certainty, Code, Weight
-from bdpcap.explain.findings.plateau import observed
+from bdpcap.explain.findings.plateau import observed, starts
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
 
@@ -231,3 +233,28 @@ def test_a_windows_host_that_has_just_begun_needs_no_setting():
     assert "a kept connection has a larger one" in flow.remedy.words
     assert flow.why is not None
     assert "45 x 1,460 = 65,700" in str(flow.why)
+
+
+@pytest.mark.parametrize(("active_s", "begins"), [(0.2, True), (4, False)])
+def test_a_windows_window_that_held_briefly_may_grow(active_s, begins):
+    # Its size is no sign of a buffer: Windows doubles it from a few segments on.
+    summary = {"rwnd_share": 0.5, "active_ns": active_s * 1e9, "receiver_system": "windows"}
+    assert starts(SimpleNamespace(summary=summary)) is begins
+
+
+def test_a_window_that_grew_was_not_the_most():
+    # Twelve segments fill the window of 17,520 bytes in each round trip but the last, which sends as many at once again.
+    def flight(first, segments, window):
+        sent = "".join(
+            f"\n+0 > . {at}:{at + 1460}(1460) ack 1 win 502"
+            for at in range(first, first + 1460 * segments, 1460)
+        )
+        return f"{sent}\n+.020 < . 1:1(0) ack {first + 1460 * segments} win {window}"
+
+    size = 12 * 1460
+    flights = [flight(1 + turn * size, 12, size if turn < 9 else 65535) for turn in range(10)]
+    opening = "0 > S 0:0(0) win 64240 <mss 1460>\n+.020 < S. 0:0(0) ack 1 win 17520 <mss 1460>"
+    text = "\n".join([opening, *flights, flight(1 + 10 * size, 44, 65535)])
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(text)))).flow(0)
+    assert flow.summary["limit"] == "rwnd"
+    assert rwnd._allowed(flow) == "17,520 bytes for most of that time, 65,535 bytes at most"

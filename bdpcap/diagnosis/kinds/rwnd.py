@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import gains, places, relay
 from bdpcap.diagnosis.model import GENERAL, Cause, Limit, Remedy, longest
 from bdpcap.diagnosis.outlook import nothing, paced, with_change
-from bdpcap.explain import gate
+from bdpcap.explain import gate, in_flight
 from bdpcap.explain.expected import active_bps
 from bdpcap.explain.findings import Code, handshake, receive, tap
 from bdpcap.explain.findings.receive import in_force, shut, slow_part, stopped_ns
@@ -49,9 +49,11 @@ def _allowed(flow: Flow) -> str:
     window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
     if window is None:
         return ""
-    allowed, reached = gate.allowed_bps(window, rtt), active_bps(flow)
+    allowed, reached = gate.allowed_bps(window, rtt), max(active_bps(flow), in_flight.whole(flow).reached_bps)
     if allowed is None or allowed < reached:
-        return f"{units.exact_bytes(window)} were the most"
+        most = flow.summary["window_max_bytes"]
+        later = f" for most of that time, {units.exact_bytes(most)} at most"
+        return f"{units.exact_bytes(window)}{later if most > window else ' were the most'}"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
 
 
