@@ -26,6 +26,7 @@ SAME_ID_NS = 50_000_000  # with an IP identification, this close: Wi-Fi sends a 
 ETHERNET = 1460  # payload of a frame; a larger packet may be captured again, cut
 MIXED_NS = 2_000_000  # queues of one host are emptied this soon (Linux netdev_budget_usecs)
 REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
+SILENCE_NS = 1_000_000_000  # the first timeout, RFC 6298 section 2.1: nothing is in flight for longer
 FAR = 1 << 24  # no window reaches further: Windows grows to 16 MiB, Linux to 6
 
 
@@ -371,9 +372,26 @@ def is_stray(stream: Stream, own: Flow, segment: Segment) -> bool:
 
 def is_of_device(own: Flow, peer: Flow, segment: Segment) -> bool:
     """RFC 9293 section 3.10.7.4: an ACK out of the window is dropped; one far beyond all data is of no end."""
-    bare = not segment.length and not segment.flags & (SYN | FIN | RST) and segment.has(ACK)
+    return not segment.length and is_far(own, peer, segment)
+
+
+def begins_another(own: Flow, peer: Flow, segment: Segment) -> bool:
+    """Data that continue neither direction, after a silence, are of a connection whose SYN was not captured."""
+    last_ns = max((one.time_ns for flow in (own, peer) for one in flow.captured[-1:]), default=0)
+    return segment.length > 0 and segment.time_ns - last_ns > SILENCE_NS and is_far(own, peer, segment)
+
+
+def renumber(flow: Flow, number: int) -> None:
+    """Let this number follow what was sent before; nothing of that is in flight any more."""
+    flow.origin = (number - flow.nxt) % 2**32
+    flow.una, flow.sent, flow.early, flow.reported = flow.nxt, [], [], set()
+
+
+def is_far(own: Flow, peer: Flow, segment: Segment) -> bool:
+    """Does a segment without control flags lie far from all numbers of both directions?"""
+    plain = not segment.flags & (SYN | FIN | RST) and segment.has(ACK)
     sent = any(one.occupies for one in own.captured)
-    if not bare or not sent or own.nxt is None or peer.nxt is None:
+    if not plain or not sent or own.nxt is None or peer.nxt is None:
         return False
     sequence, acknowledgment = own.relative(segment.sequence), peer.relative(segment.acknowledgment)
     return abs(sequence - own.nxt) > FAR and abs(acknowledgment - peer.nxt) > FAR
@@ -406,6 +424,9 @@ def ignored(stream: Stream, own: Flow, peer: Flow, segment: Segment) -> Row:
 
 def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
     """Where numbers count from, as Wireshark: a SYN is 0; without one, the first byte seen is 1."""
+    if begins_another(own, peer, segment):
+        renumber(own, segment.sequence)
+        renumber(peer, segment.acknowledgment)
     if own.origin is None:
         own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
     if peer.origin is None and segment.has(ACK):

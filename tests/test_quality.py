@@ -426,6 +426,23 @@ def test_without_the_receivers_acknowledgments_nothing_is_judged(name, tmp_path)
     assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
 
 
+@pytest.mark.parametrize("later", [0x3000_0000, -0x3000_0000], ids=["higher numbers", "lower numbers"])
+def test_another_connection_without_its_syn_lacks_nothing_in_between(later):
+    numbers = [(1_000_000_000, 2_000_000_000), (1_000_000_000 + later, 2_000_000_000 + later)]
+    packets = []
+    for second, isn in zip((0, 300), numbers, strict=True):
+        exchange = f"""
+            {second} > P. 1:401(400) ack 1
+            +.020    < P. 1:101(100) ack 401
+            +.020    > .  401:401(0) ack 101
+        """
+        packets += scenario(exchange, isn=isn)
+    seen = observe(packets)
+    assert not any(said.startswith("The capture lacks ") for said in caveats(seen.capture))
+    assert seen.capture.flows["payload_bytes"].tolist() == [800, 200]
+    assert seen.capture.flows["retransmitted_bytes"].tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("name", ["cwnd_loss_2pct.sender", "sndbuf_24k_15ms.sender"])
 def test_with_half_of_the_packets_nothing_is_sure(name, tmp_path):
     capture = without(f"{name}.pcap.zst", lambda at, _: at % 4 < 2, tmp_path)

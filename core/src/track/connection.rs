@@ -378,19 +378,24 @@ impl Connection {
         if from == 0 && !self.handshake.is_complete() {
             self.complete_handshake(segment, at);
         }
-        let observed = self.observed(from, segment, at, copy);
-        if observed.pure_ack
-            && (self.halves[from].flow.tap).is_far(observed.sequence)
+        let mut observed = self.observed(from, segment, at, copy);
+        if (self.halves[from].flow.tap).is_far(observed.sequence)
             && self.acknowledges_far(from, segment)
         {
-            if self.wants_events {
-                let dropped = Event {
-                    advertised_bytes: NULL,
-                    ..self.event(Effect::of(Kind::Ack), 1 - from, from, &observed)
-                };
-                rows.events.push(dropped);
+            if observed.pure_ack {
+                if self.wants_events {
+                    let dropped = Event {
+                        advertised_bytes: NULL,
+                        ..self.event(Effect::of(Kind::Ack), 1 - from, from, &observed)
+                    };
+                    rows.events.push(dropped);
+                }
+                return;
             }
-            return;
+            if !control && !copy && self.halves[from].flow.is_silent(at.time_ns) {
+                self.renumber(from, segment);
+                observed = self.observed(from, segment, at, copy);
+            }
         }
         if !copy {
             self.observe(from, &observed);
@@ -422,6 +427,14 @@ impl Connection {
             && self.halves[from].flow.tap.sent_end().is_some()
             && peer.snd_nxt().is_some()
             && peer.is_far(peer.space.relative(segment.acknowledgment))
+    }
+
+    /// Continues with another connection between the same ends, whose SYN the capture lacks. After a silence, data with
+    /// both numbers beyond any window of the one before belong to none that it knows (RFC 9293 section 3.4.1).
+    #[cold]
+    fn renumber(&mut self, from: usize, segment: &Segment) {
+        self.halves[from].flow.renumber(segment.sequence);
+        (self.halves[1 - from].flow).renumber(segment.acknowledgment);
     }
 
     /// Processes a SYN, a FIN or a reset; returns whether it belongs to the connection.

@@ -144,7 +144,7 @@ impl Tap {
     const CAPTURE_REORDER_NS: i64 = 2_000_000;
     /// Longest time for which data may be in flight, ns. While no RTT is known, a sender retransmits after 1 s (RFC 6298
     /// section 2.1).
-    const IN_FLIGHT_NS: i64 = 1_000_000_000;
+    pub const IN_FLIGHT_NS: i64 = 1_000_000_000;
     /// Bytes that hardly any window reaches over. By default, receivers offer at most 6 MiB (Linux `tcp_rmem`) or 16 MiB
     /// (Windows).
     const FAR_BYTES: i64 = 1 << 24;
@@ -343,6 +343,17 @@ impl Tap {
         self.space.advance(observed.sequence);
         self.shown_ns = observed.at.time_ns;
         self.newest_ids = Some((observed.segment.identification, observed.tsval));
+    }
+
+    /// Lets `raw` be the next number: that of another connection between the same ends. Nothing of the one before is in
+    /// flight any more, and no byte between the two was missed.
+    pub fn renumber(&mut self, raw: u32) {
+        self.space.renumber(raw, self.snd_nxt);
+        self.snd_una = self.snd_nxt;
+        self.records = Records::default();
+        for ranges in [&mut self.holes, &mut self.sacked, &mut self.acked_unseen] {
+            ranges.clear();
+        }
     }
 
     /// Does the first captured segment lie where no window reaches from all that was acknowledged before? Then those

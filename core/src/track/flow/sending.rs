@@ -1,7 +1,7 @@
 //! # Sending
 //! Processes the segments that a flow's sender sent.
 
-use super::super::tap::Arrival;
+use super::super::tap::{Arrival, Tap};
 use super::{Effect, Flow};
 use crate::decode::Flags;
 use crate::track::at::At;
@@ -101,6 +101,22 @@ impl Flow {
         self.sender
             .send(observed.sequence, observed.sequence, false);
         rounds.sent_unseen(at.time_ns, &self.sender);
+    }
+
+    /// Continues with another connection between the same ends, whose next sequence number is `raw`.
+    #[cold]
+    pub fn renumber(&mut self, raw: u32) {
+        self.flush_repeated_acks();
+        self.tap.renumber(raw);
+        if let Some(next) = self.tap.snd_nxt() {
+            self.sender.begin_at(next);
+        }
+    }
+
+    /// Has nothing of the flow been captured for longer than data may be in flight?
+    #[must_use]
+    pub fn is_silent(&self, now_ns: i64) -> bool {
+        now_ns.saturating_sub(self.last_ns) > Tap::IN_FLIGHT_NS
     }
 
     /// Delivers the acknowledgments that the sender must have received before it sent data up to `end`. They are those

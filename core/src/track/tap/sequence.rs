@@ -36,6 +36,14 @@ impl SequenceSpace {
         self.highest + i64::from(distance)
     }
 
+    /// Makes `raw` the relative number `relative`. Numbers before and after belong to different connections.
+    pub fn renumber(&mut self, raw: u32, relative: i64) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let low = relative as u32;
+        self.origin = Some(raw.wrapping_sub(low));
+        self.highest = relative;
+    }
+
     /// Raises the highest number to `relative`, if that is higher.
     pub fn advance(&mut self, relative: i64) {
         self.highest = self.highest.max(relative);
@@ -61,6 +69,14 @@ mod tests {
         space.anchor(5);
         space.anchor(9);
         assert_eq!(space.origin(), Some(5));
+    }
+
+    #[test]
+    fn another_connection_continues_the_relative_numbers() {
+        let mut space = SequenceSpace::default();
+        space.anchor(1000);
+        space.renumber(7, 300);
+        assert_eq!(space.relative(8), 301);
     }
 
     proptest! {
