@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from dialogues import analysed, asked
@@ -46,6 +48,14 @@ def test_most_pauses_with_data_of_the_peer_are_the_peers_or_those_of_an_answer()
     assert pauses.of(rounds(*[SENT, PEERS, slow] * 3, SENT)).cause == "response time"
     assert pauses.of(rounds(*[SENT, PEERS, OWED] * 2, SENT)).cause is None  # too few
     assert pauses.of(rounds(*[SENT, PEERS] * 3, SENT, (0, 2000, *OWN[2:]), SENT)).cause is None
+
+
+def test_waits_of_round_trips_and_losses_are_no_time_with_nothing_to_send(monkeypatch):
+    monkeypatch.setattr(bursts, "trip_ns", lambda _flow: 60_000_000)
+    # Next to the receiver, a round trip of the sender is empty, and so is an outage.
+    trip, lost = (0, 110, "app", "idle", "bridged"), (0, 580, "cwnd", "outage", "cwnd-recovery")
+    table = rounds(SENT, trip, SENT, PEERS, OWED, SENT, lost, SENT, OWN).assign(acked_bytes=0)
+    assert bursts.nothing_to_send_ns(SimpleNamespace(rtts=table)) == 350_000_000
 
 
 def screen(of_peer, piece=100):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bdpcap.explain.exchange_shares import trip_ns
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.limits.evidence.writes import TLS_FAREWELL_BYTES
 from bdpcap.words import units
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["counted", "densest", "ends_in_farewell", "largest", "pauses_ns", "sizes"]
+__all__ = ["counted", "densest", "ends_in_farewell", "largest", "nothing_to_send_ns", "pauses_ns", "sizes"]
 
 _FIN_BYTES: Final = 1
 """Sequence numbers of a FIN, which its acknowledgment covers (RFC 9293 section 3.4)."""
+
+
+TRIPS: Final = 2
+"""Round trips without data in flight, next to the receiver, up to which they may be a slower round trip; a choice."""
 
 
 def _with_data(flow: Flow) -> pd.DataFrame:
@@ -85,6 +90,19 @@ def ends_in_farewell(flow: Flow) -> bool:
         return True
     closed, _ = flow.capture._contents.streams.ending(flow.stream)
     return closed and bool(flow.exchanges["tls_handshake"].any())
+
+
+def nothing_to_send_ns(flow: Flow) -> int:
+    """Return the time without data in which a flow waited for its program or its peer; round trips are left out.
+
+    After a loss, too, nothing is in flight next to the receiver: that time is none of these.
+    """
+    rounds = flow.rtts
+    with_data = rounds.index.isin(_with_data(flow).index)
+    empty = ~with_data & rounds["limit"].isin(("app", "idle"))
+    runs = (rounds["end_ns"] - rounds["start_ns"])[empty].groupby((~empty).cumsum()[empty])
+    lasting_ns = runs.sum()
+    return int(lasting_ns[lasting_ns > TRIPS * (trip_ns(flow) or 0)].sum())
 
 
 def pauses_ns(flow: Flow) -> pd.Series[int]:

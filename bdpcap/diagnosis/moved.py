@@ -34,6 +34,8 @@ def speed(flow: Flow, *, besides_active: bool = False) -> str:
     moved = transfer(flow, bulk)
     without_ns = idle_ns + int(summary["active_ns"]) - moved.in_flight_ns
     rest_ns = idle_ns if besides_active else without_ns - (0 if bursts.counted(flow) else moved.pauses_ns)
+    if bulk is None and not besides_active:
+        rest_ns = min(rest_ns, bursts.nothing_to_send_ns(flow))
     # A handshake of lost SYNs is neither open nor idle.
     rest_ns -= slow_opening_ns(flow.capture, flow.stream)
     if not moved.is_timed or rest_ns <= 0:
