@@ -453,6 +453,30 @@ def test_with_half_of_the_packets_nothing_is_sure(name, tmp_path):
     assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
 
 
+def payload_alone(last):
+    """A request, its answer of 40 segments within 40 ms, and one more message at `last` seconds."""
+    answer = [f"+.001 < . {1 + 1460 * at}:{1461 + 1460 * at}(1460) ack 301" for at in range(40)]
+    return observe(
+        scenario("\n".join(["0 > P. 1:301(300) ack 1", *answer, f"{last} < P. 58401:58447(46) ack 301"]))
+    ).capture
+
+
+def test_a_silence_without_a_retransmission_is_idle_though_acknowledgments_were_filtered_out():
+    capture = payload_alone(120)
+    assert capture.flow(0, str(SERVER)).summary["active_ns"] < 10**9
+    assert caveats(capture)[0].startswith("No packet without payload was captured. Acknowledgments that ")
+
+
+def test_who_filtered_on_payload_captures_without_that_filter():
+    flow = payload_alone(1).flow(0, str(SERVER))
+    assert flow.summary["limit"] == "unknown"
+    advice = remedy(flow)
+    assert (advice.where, advice.words) == (
+        "the capturing machine",
+        "Capture again without a filter on payload: it left out every acknowledgment.",
+    )
+
+
 def most_acknowledged(capture):
     """Bytes acknowledged by the throughput of each flow, and of the rounds of each, over the captured payload."""
     flows, rtts = capture.flows, capture.rtts

@@ -37,6 +37,11 @@ REACH_RTTS: Final = 20
 In labelled transfers, the limit was the same for 97 % of the time between two such moments with the same limit.
 """
 
+TIMER_NS: Final = 3 * SECOND_NS
+"""Silence after which a sender without an acknowledgment has sent data again (RFC 6298 section 5.7: 3 seconds), ns."""
+NEARLY_ALL: Final = 0.9
+"""Share of a round from which on a silence is nearly all of it; a choice."""
+
 
 def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     """Take the limit of highest precedence among those with a matching rule, and its first matching rule.
@@ -63,7 +68,12 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     shifted = evidence.vantage.shifted & long
     # A flow of which the capture shows some rounds is judged by these.
     uncaptured = long & (rule == DECIDING.index("missed")) & (evidence.rounds.total(~hidden) > 0)
-    for reason, holds in (("shifted", shifted), ("uncaptured", uncaptured), ("years", lasting_ns >= YEAR_NS)):
+    for reason, holds in (
+        ("rested", _rested(evidence, rule)),
+        ("shifted", shifted),
+        ("uncaptured", uncaptured),
+        ("years", lasting_ns >= YEAR_NS),
+    ):
         limit[holds], rule[holds] = STATES.index(IDLE), DECIDING.index(reason)
         hidden &= ~holds
     if hidden.any():
@@ -196,6 +206,16 @@ def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
         "unmeasured": evidence.ack_clock.unmeasured & (paced | unrepaired),
         "coarse": (tick_ns >= COARSE_NS) & short & ~seen,
     }
+
+
+def _rested(evidence: Evidence, rule: Places) -> Bools:
+    """Return the rounds without acknowledgments that are a pause: no timer fired in it, so all data had arrived."""
+    rounds = evidence.rounds
+    pause = (rounds.silence_ns >= TIMER_NS) & (rounds.silence_ns >= NEARLY_ALL * rounds.length_ns)
+    rested: Bools = (
+        pause & (rule == DECIDING.index("silent")) & (rounds.total(rounds.retransmitted_bytes) == 0)
+    )
+    return rested
 
 
 def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:

@@ -24,6 +24,7 @@ IDLE: Final = "idle"
 NO_RULE: Final = {
     "missed": "The capture lacks most of the data of this time.",
     "silent": "The capture lacks acknowledgments that the receiver must have sent.",
+    "rested": "No timer fired in a long silence: all data had arrived, and nothing was to be sent.",
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
     "shifted": "The timestamp clocks of both ends stopped: the capture's times are wrong here.",
     "uncaptured": "The capture holds hardly anything of this time, though data were sent.",

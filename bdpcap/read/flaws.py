@@ -179,6 +179,14 @@ def _pairs(pairs: Sequence[tuple[int, int]]) -> str:
     return ", ".join([*named, *(["..."] if len(pairs) > PAIRS else [])])
 
 
+def _unacknowledged(seen: Seen) -> str:
+    alone = "No packet without payload was captured. " if seen.flows.get("data-alone") else ""
+    return (
+        f"{alone}Acknowledgments that the receiver must have sent are missing: "
+        f"{_flows(seen.info.unacknowledged)}. Capture both directions, without a filter on payload."
+    )
+
+
 _NOT_LOST: Final = "What they held counts as missing from the capture, not as lost on the path."
 
 DECLARED: Final = (
@@ -204,10 +212,7 @@ DECLARED: Final = (
     Declared(
         "acknowledgments-missing",
         lambda seen: seen.info.unacknowledged,
-        lambda seen: (
-            "Acknowledgments that the receiver must have sent are missing: "
-            f"{_flows(seen.info.unacknowledged)}. Capture both directions, without a filter on payload."
-        ),
+        _unacknowledged,
         "The flows are not judged, and no setting is named.",
         grave=lambda seen: seen.matters("acknowledgments-missing"),
     ),

@@ -267,6 +267,7 @@ def _affected(
     half = np.isin(columns["stream"], ways)
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
+        "data-alone": carried & (columns["data_alone"] > 0),
         "halves": carried & half,
         "both-sides": carried & np.isin(columns["stream"], again),
         "payload-changed": carried & (columns["acks"] > 0) & np.isin(columns["stream"], changed),

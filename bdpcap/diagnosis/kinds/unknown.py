@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT"]
 
+_CAPTURED: Final = "the capturing machine"
+
 
 def _undecided(_: Flow, own: pd.DataFrame) -> str:
     reason = NO_RULE.get(str(longest(own, "rule")), "")
@@ -42,13 +44,20 @@ def _seen_whole(flow: Flow, why: Cause) -> Remedy | None:
     return Remedy(why.where(flow), "Capture a longer transfer there: this one shows too little to decide.")
 
 
+def _filtered(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a flow of a capture without any packet without payload; None for any other flow."""
+    if not flow._counts["data_alone"]:
+        return None
+    return Remedy(_CAPTURED, "Capture again without a filter on payload: it left out every acknowledgment.")
+
+
 def _dropped(flow: Flow, _: Cause) -> Remedy | None:
     """Return the advice on a flow whose data the capturing machine dropped; None for any other flow."""
     drops = flow.capture.info.capture_drops
     if not drops:
         return None
     return Remedy(
-        "the capturing machine",
+        _CAPTURED,
         f"It dropped {units.number(drops, 'packet')}: capture again with a larger buffer (-B) and a short snap length "
         "(-s 128).",
     )
@@ -57,6 +66,7 @@ def _dropped(flow: Flow, _: Cause) -> Remedy | None:
 _PARTIAL: Final = _undecided_by(
     places.either,
     "Capture again there, both directions and without a filter on payload: data and acknowledgments.",
+    _filtered,
     _dropped,
 )
 
@@ -66,7 +76,9 @@ LIMIT: Final = Limit(
     colour=palette.GREY,
     meaning="The evidence does not decide; each round says why.",
     usual=_undecided_by(
-        places.sender, "Capture again there, from the handshake on: that shows most.", _seen_whole
+        places.sender,
+        "Capture again there, from the handshake on: that shows most.",
+        _seen_whole,
     ),
     by_rule={
         "missed": _PARTIAL,
