@@ -58,6 +58,24 @@ def test_the_time_of_a_handshake_is_no_idle_time():
     assert not any(re.search(r"for another [5-9](\.\d+)? s", words) for words in said)
 
 
+def test_frames_of_a_transfer_whose_acknowledgments_came_late_carry_its_data():
+    """The handshake took 30 times as long as any other round trip: a proxy asked a server first."""
+    dialogue = """
+        0      > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +.145  < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+        +0     > .  1:1(0) ack 1 win 502
+        +.0005 > P. 1:301(300) ack 1 win 502
+        +.005  < .  1:1461(1460) ack 301 win 512
+        +.0001 < P. 1461:2921(1460) ack 301 win 512
+        +.0001 > .  301:301(0) ack 2921 win 502
+        +.0005 > F. 301:301(0) ack 2921 win 502
+        +.005  < F. 2921:2921(0) ack 302 win 512
+        +.0001 > R  302:302(0)
+    """
+    shown = filter_of(analysed(dialogue).flow(0, str(SERVER)))
+    assert int(re.findall(r">= (\d+)", shown)[0]) <= 5
+
+
 def test_bytes_of_a_quiet_stream_are_those_of_both_directions():
     asks = "".join(
         f"+.100 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from bdpcap.diagnosis.outlook import NOTHING, Outlook
 from bdpcap.explain.findings import Code
 
@@ -50,7 +52,11 @@ def spanning(flow: Flow, own: pd.DataFrame) -> Shown | None:
     """Return the frames from the first of these rounds to the last; None without rounds."""
     if own.empty:
         return None
-    frames = flow._hidden.loc[own.index]
+    rows = np.flatnonzero(flow.rtts.index.isin(own.index))
+    # Data that were acknowledged, and not in flight, were sent in the round before: their acknowledgments arrived late.
+    if not own["in_flight_max_bytes"].fillna(0).any():
+        rows = np.union1d(rows, max(0, rows[0] - 1))
+    own, frames = flow.rtts.iloc[rows], flow._hidden.iloc[rows]
     return Shown(
         int(frames["first_frame"].min()),
         int(frames["last_frame"].max()),
