@@ -9,7 +9,7 @@ import pytest
 from by_hand import rounds
 from hypothesis import given
 from hypothesis import strategies as st
-from packets import pcap
+from packets import Address, pcap
 from scenario import HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -247,6 +247,25 @@ def test_a_silence_after_full_segments_may_be_a_round_trip_that_no_handshake_mea
     flow = capture.flow(0, str(SERVER))
     assert flow.summary["limit"] == limit
     assert (flow.rtts["rule"] == "unmeasured").any() or limit == "app"
+
+
+@pytest.mark.parametrize(
+    ("server", "end"),
+    [("93.184.216.34", "the receiver, 192.168.1.2"), ("192.168.1.9", "the sender, 192.168.1.9")],
+)
+def test_who_captures_again_captures_at_an_own_end(server, end):
+    lines, sent = ["0 > . 1:1(0) ack 1 win 502"], 1
+    for _ in range(20):
+        lines += [
+            f"+.229 < . {sent}:{sent + 1000}(1000) ack 1 win 512 ttl 40",
+            f"+.0001 > . 1:1(0) ack {sent + 1000} win 502",
+        ]
+        sent += 1000
+    ends = {"client": Address("192.168.1.2", 40000), "server": Address(server, 80)}
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines), **ends))))
+    advice = capture.flow(0, str(ends["server"])).remedy
+    assert advice.where == end
+    assert advice.words.startswith("Capture again there, from the handshake on: ")
 
 
 def test_a_measured_round_trip_hides_no_silence():

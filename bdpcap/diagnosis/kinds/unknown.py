@@ -8,6 +8,7 @@ from bdpcap.diagnosis import gains, places
 from bdpcap.diagnosis.model import Cause, Limit, Remedy, longest
 from bdpcap.diagnosis.outlook import nothing
 from bdpcap.explain.findings import program
+from bdpcap.explain.remedies.host import is_ours
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import palette, units
 
@@ -41,7 +42,18 @@ def _seen_whole(flow: Flow, why: Cause) -> Remedy | None:
     """Return the advice on a flow whose handshake was captured, so that more of it would show no more; else None."""
     if not int(flow._counts["handshake"]):
         return None
-    return Remedy(why.where(flow), "Capture a longer transfer there: this one shows too little to decide.")
+    where = why.where(flow) if is_ours(flow, "sender") else places.either(flow)
+    return Remedy(where, "Capture a longer transfer there: this one shows too little to decide.")
+
+
+def _of_stranger(flow: Flow, _: Cause) -> Remedy | None:
+    """Return the advice on a flow whose sender is a host of others, where its reader cannot capture; else None."""
+    if is_ours(flow, "sender"):
+        return None
+    return Remedy(
+        places.either(flow),
+        "Capture again there, from the handshake on: it shows the round trip to the sender.",
+    )
 
 
 def _filtered(flow: Flow, _: Cause) -> Remedy | None:
@@ -79,6 +91,7 @@ LIMIT: Final = Limit(
         places.sender,
         "Capture again there, from the handshake on: that shows most.",
         _seen_whole,
+        _of_stranger,
     ),
     by_rule={
         "missed": _PARTIAL,
