@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from dialogues import analysed, asked
-from scenario import CLIENT, HANDSHAKE, SERVER
+from packets import Address, pcap
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
+import bdpcap
 from bdpcap.diagnosis import bursts, pauses
 from bdpcap.diagnosis.kinds import app
 
@@ -213,3 +216,40 @@ def test_a_server_that_draws_on_its_own_clock_waits_for_no_round_trip():
     flow = analysed("\n".join(lines)).flow(0, str(CLIENT))
     own = flow.rtts[flow.rtts["limit"] == "app"]
     assert app.LIMIT.cause(flow, own) is not app.LIMIT.causes["round trips"]
+
+
+@pytest.mark.parametrize(("pause_s", "keeps"), [(0.3, True), (1.3, False)])
+def test_a_server_that_writes_without_a_long_pause_has_its_own_pace(pause_s, keeps):
+    lines, sent = [HANDSHAKE, "+0 > P. 1:301(300) ack 1"], 1
+    for number in range(60):
+        # Waits of equal length would be a timer's.
+        waits = [pause_s if number % 3 else 0.07, *[0.0001] * 9]
+        lines += [
+            f"+{s} < P. {sent + 1000 * at}:{sent + 1000 * at + 1000}(1000) ack 301"
+            for at, s in enumerate(waits)
+        ]
+        sent += 10_000
+        lines.append(f"+.0001 > . 301:301(0) ack {sent}")
+    ends = {"client": Address("192.168.1.2", 40000), "server": Address("93.184.216.34", 1935)}
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines), **ends))))
+    said = capture.flow(0, str(ends["server"])).remedy.words
+    assert said.startswith("Nothing to mend: the program at ") == keeps
+
+
+@pytest.mark.parametrize(
+    ("over", "said"), [(True, "Nothing to mend: the data were over in "), (False, "Send more ")]
+)
+def test_nothing_is_to_mend_in_a_transfer_that_is_over_before_slow_start_is(over, said):
+    lines, sent = [HANDSHAKE.replace("+.020", "+.130")], 1
+    for flight in (5, 8, 12, 18, 27, 40, 60):
+        first = sent
+        for _ in range(flight):
+            lines.append(f"+.0001 > . {sent}:{sent + 1448}(1448) ack 1 win 502")
+            sent += 1448
+        lines += [
+            f"+{0.0002 if at > first + 2896 else 0.125} < . 1:1(0) ack {min(at, sent)} win 16384"
+            for at in range(first + 2896, sent + 1448, 2896)
+        ]
+    if over:
+        lines += [f"+1 > F. {sent}:{sent}(0) ack 1 win 502", f"+.130 < F. 1:1(0) ack {sent + 1} win 16384"]
+    assert analysed("\n".join(lines)).flow(0).remedy.words.startswith(said)

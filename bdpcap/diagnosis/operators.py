@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis import pauses
 from bdpcap.diagnosis.model import Remedy
 from bdpcap.diagnosis.natures import outage, requests
 from bdpcap.explain.exchange_shares import unasked_ns
+from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.sent_again import lost
 from bdpcap.words.endpoints import host
@@ -22,6 +24,9 @@ __all__ = ["first"]
 LAST_REQUESTS: Final = 2
 """Most requests, as large as the largest with an answer, that may have no answer; a choice."""
 
+LEAST_NS: Final = 2 * NOTICED_NS
+"""Time of a program's own writing from which on its pace shows; a choice."""
+
 
 def first(flow: Flow, why: Cause, own: pd.DataFrame) -> Remedy | None:
     """Return the advice on a program of others that set the pace in a flow's own rounds; None for any other flow."""
@@ -29,8 +34,25 @@ def first(flow: Flow, why: Cause, own: pd.DataFrame) -> Remedy | None:
         return None
     if said := _nobody_waited(flow, why, own):
         return Remedy("", said)
+    if not why.owed and _is_steady(flow, own):
+        return Remedy(
+            "",
+            f"Nothing to mend: the program at {host(flow.sender)} kept its own pace, as for live media. While it had "
+            "data, no pause took a second.",
+        )
     words = f"Ask its operator {why.asked}: the capture shows only when."
     return Remedy(why.where(flow), words, outlook=why.then(flow))
+
+
+def _is_steady(flow: Flow, own: pd.DataFrame) -> bool:
+    """Return whether a server's program went on writing by itself for seconds, without a pause that a person notices."""
+    writing = own[own["detail"] != "response time"]
+    if flow.is_from_client or len(writing) < pauses.MANY:
+        return False
+    lasting_ns = writing["end_ns"] - writing["start_ns"]
+    empty = (flow.rtts["in_flight_max_bytes"] == 0)[writing.index]
+    longest_ns = lasting_ns[empty].groupby((~empty).cumsum()[empty]).sum().max() if empty.any() else 0
+    return bool(lasting_ns.sum() >= LEAST_NS and longest_ns < NOTICED_NS)
 
 
 def _nobody_waited(flow: Flow, why: Cause, own: pd.DataFrame) -> str:

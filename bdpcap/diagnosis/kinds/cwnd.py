@@ -11,7 +11,7 @@ from bdpcap.diagnosis import datagrams, places
 from bdpcap.diagnosis.model import Cause, Limit, Remedy, Shown, spanning
 from bdpcap.diagnosis.outlook import Outlook, nothing, with_change
 from bdpcap.diagnosis.phases import losses_span, phase_of
-from bdpcap.explain import congestion_marks, remedies, shared_losses
+from bdpcap.explain import congestion_marks, in_flight, remedies, shared_losses
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings import congestion, path_mtu, program, send
 from bdpcap.explain.remedies.host import is_ours
@@ -217,6 +217,18 @@ def _of_others(flow: Flow, _: Cause) -> Remedy | None:
     )
 
 
+def _over(flow: Flow, _: Cause) -> Remedy | None:
+    """Return a sentence on a transfer without a loss that was over before slow start was; None for any other flow."""
+    moved, rtt_ns = in_flight.whole(flow), flow.summary["rtt_min_ns"]
+    is_over = flow.rtts["limit"].iloc[-1] == "idle"
+    if needed(flow) or not is_over or not moved.is_timed or pd.isna(rtt_ns):
+        return None
+    trips = f"{moved.in_flight_ns / rtt_ns:.1f} round trips of {units.duration(rtt_ns)}"
+    return Remedy(
+        "", f"Nothing to mend: the data were over in {trips}, within slow start, and nothing was lost."
+    )
+
+
 _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
@@ -314,7 +326,7 @@ LIMIT: Final = Limit(
             places.sender,
             "Send more over one connection: short transfers end before slow start does.",
             with_change("in a longer transfer"),
-            first=(_of_others,),
+            first=(_of_others, _over),
             passes=True,
         ),
         "pacing": Cause(
