@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from packets import Address, icmp_error, pcap, tcp_packet
+from scenario import options
 
 import bdpcap
 from bdpcap.cli import main
@@ -96,6 +97,22 @@ def test_a_refused_syn_names_who_refused_it_and_why(code, said):
     packets = [syn, quoting(1, syn, code=code), at(5000, client(6), SERVER, seq=1, payload_bytes=100)]
     (sentence,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert said in sentence
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [(20, " 203.0.113.9 said by ICMP"), (19, " For most of these, 203.0.113.9"), (10, "")],
+)
+def test_one_router_may_refuse_the_syns_to_many_hosts(refused, said):
+    """A router sends so many messages at most in a time (RFC 4443 section 2.4, f)."""
+    syn = {"seq": 1, "flags": SYN, "options": options("mss 1460,sackOK", 0)}
+    tried = [at(number, CLIENT, Address(f"8.8.4.{number}", 443), **syn) for number in range(20)]
+    messages = [quoting(20, packet, code=0) for packet in tried[:refused]]
+    end = at(5000, client(6), SERVER, seq=1, payload_bytes=100)
+    (sentence,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap([*tried, *messages, end]))))
+    assert sentence.startswith("20 connections")
+    assert said in sentence
+    assert ("said by ICMP that it has no route there" in sentence) == (said != "")
 
 
 def test_the_address_of_a_router_gets_a_pseudonym():

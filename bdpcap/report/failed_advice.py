@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -146,9 +147,8 @@ def _of_no_host(address: str) -> str:
 
 def _without_answer(line: Line, around: Around) -> str:
     """Return the advice on SYNs that were never answered."""
-    service = f"{line.servers.one}:{line.ports.one}"
-    if line.is_one_service and (line.clients.one, service) in around.by_icmp:
-        return around.by_icmp[line.clients.one, service]
+    if by_icmp := _by_icmp(line, around):
+        return by_icmp
     accepted = line.is_one_port and around.others.accepted(line.servers.one, line.ports.one, 0)
     if line.at_server:
         dropped = failed_words.SCANNED if line.of_strangers else failed_words.DROPPED_THERE
@@ -160,6 +160,20 @@ def _without_answer(line: Line, around: Around) -> str:
     if line.once_each and around.last_ns - line.end_ns > REPEATED_NS:
         return _never_repeated(line, around)
     return failed_words.LATE_MEANWHILE if _are_late(line, around) else _silent_host(line, around.others)
+
+
+def _by_icmp(line: Line, around: Around) -> str:
+    """Return the advice from ICMP messages about most SYNs of a line, in the same words; empty without them."""
+    if not around.by_icmp:
+        return ""
+    tried, counts = np.unique(line.every_try[0], return_counts=True)
+    advised: Counter[str] = Counter()
+    for key, count in zip(tried.tolist(), counts.tolist(), strict=True):
+        advised[around.by_icmp.get(key, "")] += count
+    words, connections = advised.most_common(1)[0]
+    if not words or 2 * connections <= line.connections:
+        return ""
+    return words if connections == line.connections else failed_words.FOR_MOST.format(words)
 
 
 def _are_late(line: Line, around: Around) -> bool:

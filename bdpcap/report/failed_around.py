@@ -17,6 +17,7 @@ from bdpcap.report.failed_line import MANY
 from bdpcap.report.failed_lines import WITHOUT_DATA, lines
 from bdpcap.report.failures import LATE, TLS_UNANSWERED
 from bdpcap.report.many_names import NAMED
+from bdpcap.report.talks import hashes, mixed
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _REFUSED: Final = {
     "prohibited": "{} said by ICMP that this is prohibited: a firewall there rejects it.",
     "port unreachable": "{} said by ICMP that nothing listens on the port; a firewall that rejects packets says so, too.",
     "host unreachable": "{} said by ICMP that the host does not answer: see whether it is up and has that address.",
-    "no route": "{} said by ICMP that it has no route there: check the address, and the route to it.",
+    "no route": "{} said by ICMP that it has no route there: check the address, and the routes of that router.",
 }
 """Advice on SYNs that an ICMP message refused, by its reason; the message's sender stands at the start."""
 RACING: Final = ("never completed", "withdrawn")
@@ -88,8 +89,8 @@ class Around:
     """
     multipath: set[tuple[str, str]]
     """Pairs of a client and a server with connections of Multipath TCP."""
-    by_icmp: dict[tuple[str, str], str]
-    """Advice from an ICMP message, by client and service."""
+    by_icmp: dict[int, str]
+    """Advice from an ICMP message, by a hash of the client, the server and its port, as `Line.every_try` has it."""
     late: tuple[NDArray[np.int64], NDArray[np.int64]]
     """Hashes of the servers of connections that opened late next to their client, and the times of the first SYNs."""
     tick_ns: int
@@ -123,11 +124,7 @@ def around(capture: Capture) -> Around:
         sweeping={client for client, ports in swept.items() if not others.sent(client, ports)},
         stand_ins=gateways.stand_ins(capture) if made[TLS_UNANSWERED] else frozenset(),
         multipath=_multipath(capture),
-        by_icmp={
-            (one.sender.rpartition(":")[0], one.receiver): _REFUSED[one.reason].format(one.reporter)
-            for one in capture._contents.refusals
-            if one.reason in _REFUSED
-        },
+        by_icmp=_by_icmp(capture),
         unreachable={line.clients.one for line in made["never answered"] if _is_unreachable(line, others)},
         without_ipv6={
             client: advice
@@ -153,6 +150,16 @@ def _late(late: list[Line]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             servers.append(np.full(len(tried), hash(line.servers.one)) if one else tried)
             times.append(at_ns)
     return np.concatenate(servers), np.concatenate(times)
+
+
+def _by_icmp(capture: Capture) -> dict[int, str]:
+    """Return the advice from the ICMP messages about packets of each client to each service."""
+    refused = [one for one in capture._contents.refusals if one.reason in _REFUSED]
+    sides = zip(
+        *((one.sender.rpartition(":")[0], *one.receiver.rpartition(":")[::2]) for one in refused), strict=True
+    )
+    tried = mixed(*map(hashes, sides)).tolist() if refused else []
+    return {key: _REFUSED[one.reason].format(one.reporter) for key, one in zip(tried, refused, strict=True)}
 
 
 def _multipath(capture: Capture) -> set[tuple[str, str]]:

@@ -92,6 +92,8 @@ FINGERPRINTED: Final = (
     "The client sent SYNs that no TCP makes, as a scanner does to know a host's system: nothing to mend, if the scan was "
     "wanted."
 )
+FOR_MOST: Final = "For most of these, {}"
+"""Words before the advice that holds for most connections of a line."""
 PEERS: Final = (
     "The client tried many ports of many hosts, as file sharing and scans do. "
     "Peers of file sharing are often gone: nothing to mend, unless it reaches nobody."
