@@ -109,11 +109,26 @@ def test_one_syn_shows_no_filter_when_the_capture_ends_before_the_next():
     assert "the client gave up at once" in said[1]
 
 
-@pytest.mark.parametrize(("start_s", "works"), [(100.5, True), (0, False)])
+@pytest.mark.parametrize(("start_s", "works"), [(100.5, True), (99.5, False), (0, False)])
 def test_a_route_on_which_packets_passed_at_that_time_is_not_to_be_checked(start_s, works):
     (line,) = failed(UNANSWERED, "", start_s)
     assert ("so the route works" in line) == works
-    assert ("at another time, so that host was up" in line) != works
+    assert ("at another time: that host was down meanwhile" in line) != works
+
+
+@pytest.mark.parametrize(("again", "works"), [(False, True), (True, False)])
+def test_a_host_that_refused_the_first_syn_alone_was_gone_then(again, works):
+    """A host that restarts resets what it knew, and then answers nothing."""
+    refused = "99.9 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0"
+    if not again:
+        refused = refused.replace("99.9", "100.9")
+    beside = scenario(
+        refused + ("\n+1 > S 0:0(0) win 64240" if again else ""),
+        client=Address(CLIENT.host, 50_001),
+        server=Address(SERVER.host, 82),
+    )
+    lines = failed(UNANSWERED, "", beside=beside)
+    assert any("so the route works" in line for line in lines) == works
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,9 @@ def _never_repeated(line: Line, around: Around) -> str:
 
 def _silent_host(line: Line, others: Talks) -> str:
     """Return the advice on SYNs to a port that answered nobody, by what else passed between the hosts."""
-    if line.ends and others.passed(*line.ends, line.start_ns, line.end_ns):
+    # Of one SYN, the time just before it is part of that time.
+    before_ns = FIRST_TIMEOUT_NS if line.once_each else 0
+    if line.ends and others.passed(*line.ends, line.start_ns - before_ns, line.end_ns):
         return failed_words.TOO_SOON if line.once_each else failed_words.FILTERED
     if not line.ends and len(line.clients) == 1 and len(line.servers) <= NAMED:
         pairs = ((line.clients.one, server) for server in line.servers.first)

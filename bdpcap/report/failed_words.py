@@ -47,8 +47,8 @@ TOO_SOON: Final = (
     "was lost, or a filter drops it."
 )
 UP: Final = (
-    "Both hosts exchanged packets at another time, so that host was up: "
-    "look for a filter on it, or before it, that drops these."
+    "Both hosts exchanged packets at another time: that host was down meanwhile, or a filter on it, or before it, drops "
+    "these."
 )
 LOST: Final = (
     "The port answered other connections: SYNs or answers were lost, or a limit or a full queue dropped them."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Talks", "hashes", "mixed", "of"]
 
-_NUMBERS: Final = ("start_ns", "end_ns", "opening_ns", "carried", "complete", "at_client")
+_NUMBERS: Final = ("start_ns", "end_ns", "opening_ns", "carried", "complete", "settled", "at_client")
 _DIRECTIONS: Final = ("packets", "start_ns", "ttl")
 """Columns about directions that are read."""
 
@@ -61,14 +61,19 @@ class Talks:
     """Whether an end sent payload."""
     complete: NDArray[np.bool_]
     """Whether the handshake was captured and completed."""
+    settled: NDArray[np.bool_]
+    """Whether no end was left without an answer, so the last packets are of both ends."""
     at_client: NDArray[np.bool_]
     """Whether the capture was taken next to the client."""
 
     def passed(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
-        """Return whether a connection of two hosts began or ended within a time, or just before or after it."""
-        first, last = start_ns - FIRST_TIMEOUT_NS, end_ns + FIRST_TIMEOUT_NS
-        edges = [(first <= at) & (at <= last) for at in (self.start_ns, self.end_ns)]
-        return bool((self._of(one, other) & (edges[0] | edges[1])).any())
+        """Return whether two hosts exchanged packets within a time, or just after it.
+
+        A connection began or ended then. Its end shows packets of both hosts if neither was left without an answer.
+        """
+        last_ns = end_ns + FIRST_TIMEOUT_NS
+        began, ended = ((start_ns <= at) & (at <= last_ns) for at in (self.start_ns, self.end_ns))
+        return bool((self._of(one, other) & (began | ended & self.settled)).any())
 
     def met(self, one: str, other: str) -> bool:
         """Return whether two hosts had another connection in the capture."""
@@ -220,6 +225,7 @@ def of(capture: Capture, hosts: AbstractSet[str], ports: AbstractSet[str]) -> Ta
             "opening_ns": np.maximum(life["opening_ns"][rows], 0),
             "carried": (life["client_bytes"] + life["server_bytes"])[rows] > 0,
             "complete": life["handshake"][rows] == "complete",
+            "settled": _settled(life)[rows],
             "at_client": next_to(capture, first, both["ttl"].reshape(-1, 2)[rows])[0],
         }
         pieces.append(_talks(list(zip(ends[::2], ends[1::2], strict=True)), hosts, ports, numbers))
@@ -249,6 +255,15 @@ def _talks(
         np.array([_is_ipv6(client[0]) for client, _ in pairs], dtype=bool),
     )
     return Talks(*(column[own] for column in columns), *(numbers[name][own] for name in _NUMBERS))
+
+
+def _settled(life: dict[str, np.ndarray]) -> NDArray[np.bool_]:
+    """Return which connections left no SYN, data or FIN without an answer. A reset answers one of several SYNs."""
+    refused_again = (life["handshake"] == "refused") & (life["syns"] > 1)
+    settled: NDArray[np.bool_] = (
+        ~refused_again & (life["unacknowledged_bytes"] == 0) & (life["unanswered_fins"] == 0)
+    )
+    return settled
 
 
 def _is_ipv6(host: str) -> bool:
