@@ -197,10 +197,20 @@ def test_an_address_that_nobody_answers_is_wrong(tries, elsewhere, works):
     assert ("this was the last of a series" in line) == (tries == 1)
 
 
-@pytest.mark.parametrize("left", [False, True])
-def test_a_syn_that_never_left_the_router_was_dropped_there(left):
+@pytest.mark.parametrize(
+    ("left", "refused", "why"),
+    [
+        (True, False, ""),
+        (False, False, "never left it: it dropped them, as its filter may do."),
+        (False, True, "It passed others to the same ports: see whether a limit of new connections there"),
+    ],
+)
+def test_a_syn_that_never_left_the_router_was_dropped_there(left, refused, why):
     packets = scenario(HANDSHAKE + "+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 500")
     blocked = scenario(UNANSWERED, client=Address(CLIENT.host, 50_000), server=Address(SERVER.host, 81))
+    if refused:
+        closed = {"client": Address(CLIENT.host, 50_001), "server": Address(SERVER.host, 81)}
+        packets += scenario("90 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0", **closed)
     packets += scenario("200 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
     ttl = 14 + 8  # in the Ethernet frame
     behind = [
@@ -213,7 +223,9 @@ def test_a_syn_that_never_left_the_router_was_dropped_there(left):
     ]
     every = sorted([*packets, *blocked, *behind], key=lambda packet: packet.time_ns)
     line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(every))))[0]
-    assert ("never left it: it dropped them" in line) != left
+    assert "were never answered" in line or "was never answered" in line
+    assert why in line
+    assert ("never left it" in line) != left
 
 
 @pytest.mark.parametrize(("source", "false"), [("203.0.113.9", True), ("127.0.0.1", False)])

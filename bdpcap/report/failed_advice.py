@@ -65,7 +65,8 @@ _END_OF_CLAUSE: Final = r"(?<!:)[:;.](?: |$)"
 def advice(line: Line, kind: str, around: Around) -> str:
     """Return the advice on connections of one kind, as far as their surroundings leave it open."""
     if kind == "never answered" and around.by_router and not line.routed and not line.is_trace:
-        return failed_words.DROPPED
+        passed = around.others.answered_each(line.every_try[0])
+        return failed_words.DROPPED_SOME if passed else failed_words.DROPPED
     if searched := _searched(line, kind, around):
         return searched
     if kind == "never answered":

@@ -152,6 +152,10 @@ DROPPED: Final = (
     "These SYNs entered the router that captured them and never left it: "
     "it dropped them, as its filter may do."
 )
+DROPPED_SOME: Final = (
+    "These SYNs entered the router that captured them and never left it. It passed others to the same ports: see whether "
+    "a limit of new connections there, or a full queue, dropped these."
+)
 FALSE_SOURCES: Final = (
     "No packet of another host comes over loopback: "
     "a program made these packets with false addresses, as a flood has."
@@ -333,6 +337,7 @@ AT_CLIENT: Final = (
     GIVEN_UP_OR_OLDER,
     GIVEN_UP_OR_LACKING,
     DROPPED,
+    DROPPED_SOME,
     UPDATES,
     NO_IPV6,
 )

@@ -106,6 +106,10 @@ class Talks:
             found.append(last_ns)
         return found[0], found[1]
 
+    def answered_each(self, tried: NDArray[np.int64]) -> bool:
+        """Return whether each server answered its client in another connection to that port. `tried` has hashes."""
+        return bool(np.isin(np.unique(tried), self.tried).all())
+
     def at_once(self, server: str, port: str, start_ns: int, end_ns: int) -> bool:
         """Return whether a port of a server opened a connection during a time, before a SYN timed out."""
         began = (self.start_ns >= start_ns) & (self.start_ns <= end_ns)
