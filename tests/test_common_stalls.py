@@ -201,6 +201,19 @@ def test_a_neighbour_that_waits_too_shows_the_link_of_the_host_in_less_than_a_ti
     assert bool(said) == bool(shared)
 
 
+@pytest.mark.parametrize(("ttl", "shared"), [(55, False), (64, True)])
+def test_the_link_of_a_public_server_behind_routers_is_not_to_be_seen(ttl, shared):
+    """Two hosts wait for one server; the capture is next to neither."""
+    server, packets = Address("8.8.8.8", 443), []
+    for number, since_s in enumerate((5, 6)):
+        waiting = re.sub(
+            r"(< .*win \d+)", rf"\1 ttl {ttl}", re.sub(r"(> .*win \d+)", r"\1 ttl 62", waits(since_s, 4))
+        )
+        packets += scenario(waiting, client=Address(f"192.0.2.{number + 1}", 40_000), server=server)
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    assert ("They share the path near 8.8.8.8" in sentence(capture)) == shared
+
+
 def test_a_path_of_long_round_trips_does_not_stall():
     far = waits(5, 1.2).replace("+.020", "+1.2")
     assert sentence(captured((far, SERVER), (far, ELSEWHERE))) == ""

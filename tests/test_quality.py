@@ -584,6 +584,27 @@ def test_an_answer_of_a_far_host_at_once_has_the_time_of_a_batch(ttl, trip_s, ba
     assert place.captured(capture) == f"captured next to {CLIENT.host}" or not batches
 
 
+@pytest.mark.parametrize(("again", "batches"), [(False, True), (True, True), (False, False)])
+def test_batches_open_no_connection_late(again, batches):
+    """One batch a second has all packets of that second: a SYN that came again still shows one without an answer."""
+    first = "0 > S 0:0(0) win 64240 <mss 1460,sackOK>\n" if again else ""
+    late = (
+        f"{first}1 > S 0:0(0) win 64240 <mss 1460,sackOK>\n"
+        "2.1 < S. 0:0(0) ack 1 win 65535 ttl 58 <mss 1460,sackOK>\n+.0001 > . 1:1(0) ack 1 win 502"
+    )
+    trip_s = 0.0002 if batches else 0.02
+    asked = "+.1 > P. 1:101(100) ack 1 win 502"
+    answered = f"+{trip_s} < P. 1:101(100) ack 101 win 500 ttl 58\n+{trip_s} > . 101:101(0) ack 101 win 502"
+    beside = HANDSHAKE.replace(
+        "+.020 < S. 0:0(0) ack 1 win 65535", f"+{trip_s} < S. 0:0(0) ack 1 win 65535 ttl 58"
+    )
+    talks = [f"{opening}\n{asked}\n{answered}" for opening in (beside, late)]
+    packets = scenario(talks[0]) + scenario(talks[1], client=Address(CLIENT.host, 40_001))
+    capture = analysed(sorted(packets, key=lambda packet: packet.time_ns))
+    assert ("times-of-batches" in [flaw.code for flaw in capture.quality]) == batches
+    assert len(connections.late(capture)) == (again or not batches)
+
+
 def test_a_round_without_a_round_trip_is_as_clear_as_that_of_its_path():
     # The round trip takes four ticks of 15.625 ms. Every second answer comes after a delayed acknowledgment.
     tick_ns, lines = 15_625_000, [HANDSHAKE]

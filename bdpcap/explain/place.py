@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["captured", "common", "of_connections", "on_router", "own", "shown_by"]
+__all__ = ["captured", "common", "in_batches", "of_connections", "on_router", "own", "shown_by"]
 
 HOSTS: Final = 3
 """Most hosts next to which a capture is said to be taken; a choice. A capture on more hosts is rare."""
@@ -124,10 +124,15 @@ def _where(capture: Capture) -> _Where:
     return _Where(f"captured on {name}{_BOTH_ENDS}{_of_all(int(inner.sum()), len(rows))}", (name,))
 
 
+def in_batches(capture: Capture) -> bool:
+    """Return whether packets have the times of batches in which they came to the capture, so no wait is sure."""
+    return any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality)
+
+
 def _shown(capture: Capture, rows: np.ndarray) -> _Where:
     """Return where most connections of `rows` were captured; times of batches show no delay."""
     streams = capture._contents.streams.carriers["stream"][rows].astype(np.int64)
-    if any(flaw.code == TIMES_OF_BATCHES for flaw in capture.quality):
+    if in_batches(capture):
         return _by_ttls(capture, streams) or _Where(_UNKNOWN)
     found = _by_delays(capture, rows)
     if not found.own and not _delayed(capture) and (unpadded := _by_padding(capture, streams)):

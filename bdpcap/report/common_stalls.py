@@ -23,7 +23,9 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from bdpcap.capture import Capture, Flow
 
@@ -76,6 +78,8 @@ class _Stall(NamedTuple):
     ends: tuple[str, str]
     direct: bool
     """Whether both ends have private addresses, and no router between them: a common wait is that of their link."""
+    afar: frozenset[str]
+    """Ends on the Internet behind routers: their links are not for who captured to mend."""
 
 
 class _Common(NamedTuple):
@@ -91,8 +95,8 @@ class _Common(NamedTuple):
 
 
 def shared(capture: Capture) -> Shared | None:
-    """Return the longest common wait of the most connections of one host; None without any."""
-    stalls = list(_stalls(capture))
+    """Return the longest common wait of the most connections of one host; None without any. Batches show no wait."""
+    stalls = [] if place.in_batches(capture) else list(_stalls(capture))
     if not TWO <= len(stalls) <= MOST:
         return None
     found = [common for name, own in _by_host(stalls).items() for common in _common(name, own)]
@@ -180,8 +184,9 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
     """Yield the longest wait of each direction for an acknowledgment, and the handshakes that opened late."""
     streams = capture._contents.streams
     rows = streams.where(_waited, *_OF_STALLS)
-    found, near = rows["row"], hops.passed(rows["ttl"]) == 0
-    near_peer = hops.passed(streams.at(found ^ 1, "ttl")["ttl"]) == 0
+    found = rows["row"]
+    passed = np.stack([hops.passed(rows["ttl"]), hops.passed(streams.at(found ^ 1, "ttl")["ttl"])], axis=1)
+    near, near_peer = (passed == 0).T
     # Data that reached a capture next to their receiver, and came again, wait for that host alone.
     arrived = 2 * rows["lost_before_tap"] < rows["retransmits"]
     beside = (vantage.NAMES[capture._contents.paths.places[found]] == "receiver") & near_peer
@@ -200,12 +205,21 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
         since_ns = int(rows["longest_stall_start_ns"][at])
         direct = bool(near[at] and near_peer[at]) and not any(map(is_public, pair))
         until_ns = since_ns + int(rows["longest_stall_ns"][at])
-        yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct)
+        afar = _afar(pair, passed[at], own)
+        yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct, afar)
     for block in failures.blocks(capture, [failures.LATE]) if lines(capture)[failures.LATE] else ():
         columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
-        for since_ns, opening_ns, stream, client, server in zip(*columns, strict=True):
+        both_passed = np.stack([hops.passed(block[name]) for name in ("ttl", "answer_ttl")], axis=1)
+        for since_ns, opening_ns, stream, client, server, ways in zip(*columns, both_passed, strict=True):
             ends = named(client.strip("[]")), named(server.strip("[]"))
-            yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False)
+            afar = _afar(ends, ways, own)
+            yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False, afar=afar)
+
+
+def _afar(ends: Iterable[str], passed: NDArray[np.int64], own: Sequence[str]) -> frozenset[str]:
+    """Return which ends are on the Internet behind routers, and not next to the capture."""
+    both = zip(ends, passed.tolist(), strict=True)
+    return frozenset(name for name, routers in both if routers > 0 and is_public(name) and name not in own)
 
 
 def _waited(columns: dict[str, Any]) -> np.ndarray:
@@ -223,10 +237,10 @@ def _waited(columns: dict[str, Any]) -> np.ndarray:
 
 
 def _by_host(stalls: list[_Stall]) -> dict[str, list[_Stall]]:
-    """Return the stalls of the connections of each host."""
+    """Return the stalls of the connections of each host whose link may be mended."""
     of: dict[str, list[_Stall]] = {}
     for stall in stalls:
-        for name in set(stall.ends):
+        for name in {*stall.ends} - stall.afar:
             of.setdefault(name, []).append(stall)
     return of
 

@@ -131,12 +131,14 @@ def blocks(capture: Capture, kinds: Sequence[str]) -> Iterator[Columns]:
     ``routed`` is whether a packet of the client was captured on both sides of a router. ``reached`` is whether the
     capture was taken next to the end that answered nothing: no FIN of the other end, or none of its retransmissions.
     """
+    in_batches = LATE in kinds and place.in_batches(capture)
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0, kinds)
         rows = np.flatnonzero(kind != OTHER)
         if len(rows):
             yield _table(capture, kind[rows], life, both, rows)
-        rows = np.flatnonzero(_opened_late(life, both)) if LATE in kinds else rows[:0]
+        late = _opened_late(life, both, in_batches=in_batches)
+        rows = np.flatnonzero(late) if LATE in kinds else rows[:0]
         if len(rows):
             yield _table(capture, np.full(len(rows), kinds.index(LATE)), life, both, rows)
 
@@ -363,12 +365,15 @@ def _only_opened(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     return opened
 
 
-def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[np.bool_]:
+def _opened_late(
+    life: dict[str, np.ndarray], both: dict[str, Any], *, in_batches: bool = False
+) -> NDArray[np.bool_]:
     """Return which connections opened only after the timer of a SYN had run out, and after two round trips.
 
     The client sent its SYN again, the server its SYN-ACK, or the only SYN was answered late. Without a timed handshake,
     the capture may lack the client's answer to the only SYN-ACK. Where each SYN was answered, the longer of two known
-    round trips counts: the other may cover a part of the path.
+    round trips counts: the other may cover a part of the path. Packets in batches are late by themselves, so only a SYN
+    that was sent again counts.
     """
     opening_ns = life["opening_ns"]
     known_ns = both["rtt_min_ns"].reshape(-1, 2)
@@ -384,7 +389,8 @@ def _opened_late(life: dict[str, np.ndarray], both: dict[str, Any]) -> NDArray[n
     # While both timestamp clocks stood still, no time passed.
     passed_ns = opening_ns - both["standstill_ns"][::2]
     opened = life["seen"] & (life["handshake"] == "complete")
-    late: NDArray[np.bool_] = opened & (passed_ns >= FIRST_TIMEOUT_NS) & ~far & (again | timed)
+    sure = life["syns"] > 1 if in_batches else again | timed
+    late: NDArray[np.bool_] = opened & (passed_ns >= FIRST_TIMEOUT_NS) & ~far & sure
     return late
 
 
