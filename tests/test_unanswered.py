@@ -394,3 +394,21 @@ def test_a_link_local_address_reaches_no_other_network(client, server, said):
     )
     (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("A link-local address reaches no other network" in line) == said
+
+
+@pytest.mark.parametrize(
+    ("server", "other", "said"),
+    [
+        ("2600:1901:0:38d7::1", "fd00:1::7", True),
+        ("2600:1901:0:38d7::1", "2a00:1450::1", False),  # a router translates the client's address
+        ("fd00:2::9", "fd00:1::7", False),
+    ],
+)
+def test_an_address_of_a_site_reaches_no_host_of_the_internet(server, other, said):
+    """RFC 4193 section 4: routers pass packets from such addresses within their site alone."""
+    client = Address("fd00:1::1", 40_000)
+    packets = scenario(f"1 {TRY}\n+1 {TRY}\n+2 {TRY}", client=client, server=Address(server, 443))
+    packets += scenario(HANDSHAKE, client=Address(client.host, 40_001), server=Address(other, 443))
+    packets += scenario(f"99 {TRY}", client=Address("192.0.2.9", 9))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("is valid within its site alone (RFC 4193)" in line) == said

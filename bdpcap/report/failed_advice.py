@@ -27,7 +27,7 @@ from bdpcap.report.failures import (
 from bdpcap.report.many_names import NAMED
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words import units
-from bdpcap.words.endpoints import is_link_local, is_loopback, is_public
+from bdpcap.words.endpoints import is_link_local, is_loopback, is_public, is_unique_local
 
 if TYPE_CHECKING:
     from bdpcap.report.failed_around import Around
@@ -203,6 +203,9 @@ def _of_client(line: Line, around: Around) -> str:
     own, other = (side.one.strip("[]") for side in (line.clients, line.servers))
     if len(line.clients) == 1 and is_link_local(own) and is_public(other):
         return failed_words.LINK_LOCAL
+    site = len(line.clients) == 1 and is_unique_local(own) and is_public(other)
+    if site and not around.others.reached_internet(line.clients.one):
+        return failed_words.UNIQUE_LOCAL
     if len(line.clients) == 1 and line.clients.one in around.unreachable:
         return failed_words.UNREACHABLE.format(line.clients.one)
     return around.without_ipv6.get(line.clients.one, "") if len(line.clients) == 1 else ""

@@ -174,6 +174,10 @@ LINK_LOCAL: Final = (
     "A link-local address reaches no other network. See why the client has no global address of this IP version, and "
     "which router it sends these packets to."
 )
+UNIQUE_LOCAL: Final = (
+    "An address of fc00::/7 is valid within its site alone (RFC 4193). See why the client used it, and whether it has a "
+    "global address."
+)
 UNREACHABLE: Final = (
     "No SYN of {} was answered anywhere, while other addresses got answers. "
     "Check whether this is the right source address, and the route back to it, as of a VPN."
@@ -338,6 +342,7 @@ AT_CLIENT: Final = (
     GIVEN_UP_OR_LACKING,
     DROPPED,
     DROPPED_SOME,
+    UNIQUE_LOCAL,
     UPDATES,
     NO_IPV6,
 )

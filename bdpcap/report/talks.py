@@ -10,6 +10,7 @@ import numpy as np
 from bdpcap._core import NULL
 from bdpcap.report.failures import next_to
 from bdpcap.timers import FIRST_TIMEOUT_NS
+from bdpcap.words.endpoints import is_public, is_unique_local
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -53,6 +54,8 @@ class Talks:
     tried: NDArray[np.int64]
     """Hashes of the client's host, the server's host and its port, as `mixed` makes them one."""
     over_ipv6: NDArray[np.bool_]
+    translated: NDArray[np.bool_]
+    """Whether a host of the Internet answered an address of a site alone, which a router must have translated."""
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     opening_ns: NDArray[np.int64]
@@ -165,6 +168,10 @@ class Talks:
         """Return whether any host answered a client, or the client another as its server."""
         return hash(client) in self.client or self.answers(client)
 
+    def reached_internet(self, client: str) -> bool:
+        """Return whether a host of the Internet answered a client with an address of its site alone."""
+        return bool((self.translated & (self.client == hash(client))).any())
+
     def opened(self, client: str, port: str) -> bool:
         """Return whether a connection of a client to a port of any host opened."""
         own = (self.client == hash(client)) & (self.port == hash(port))
@@ -257,6 +264,7 @@ def _talks(
             *(hashes(server[side] for _, server in pairs) for side in (0, 1)),
         ),
         np.array([_is_ipv6(client[0]) for client, _ in pairs], dtype=bool),
+        np.array([_is_translated(client[0], server[0]) for client, server in pairs], dtype=bool),
     )
     return Talks(*(column[own] for column in columns), *(numbers[name][own] for name in _NUMBERS))
 
@@ -272,3 +280,7 @@ def _settled(life: dict[str, np.ndarray]) -> NDArray[np.bool_]:
 
 def _is_ipv6(host: str) -> bool:
     return host.startswith("[")
+
+
+def _is_translated(client: str, server: str) -> bool:
+    return is_unique_local(client.strip("[]")) and is_public(server.strip("[]"))

@@ -16,6 +16,7 @@ __all__ = [
     "is_link_local",
     "is_loopback",
     "is_public",
+    "is_unique_local",
     "network",
     "on_one_machine",
     "port",
@@ -76,6 +77,11 @@ def is_link_local(address: str) -> bool:
         return ip_address(address).is_link_local
     except ValueError:
         return False
+
+
+def is_unique_local(address: str) -> bool:
+    """Return whether an address is one of fc00::/7, valid within a site alone (RFC 4193 section 3.1)."""
+    return address.partition(":")[0][:-2] in ("fc", "fd")
 
 
 def is_loopback(address: str) -> bool:
