@@ -258,14 +258,15 @@ def test_most_ends_that_had_closed_first_need_no_mending(closed, said):
     assert said.lower() in unclosed.advice(line).lower()
 
 
+@pytest.mark.parametrize("reset", ["", "\n+16 > R. {0}:{0}(0) ack 501 win 0"])
 @pytest.mark.parametrize(("bytes_", "forgotten"), [(31, True), (500, False)])
-def test_a_farewell_that_nobody_acknowledges_is_of_a_forgotten_connection(bytes_, forgotten):
+def test_a_farewell_that_nobody_acknowledges_is_of_a_forgotten_connection(bytes_, forgotten, reset):
     """After a minute without data, the close_notify of TLS 1.2 has 31 bytes (RFC 5246 section 7.2.1)."""
     asked = "+.1 > P. 1:101(100) ack 1 win 502\n+.02 < P. 1:501(500) ack 101 win 500 ttl 55\n"
     asked += "+0 > . 101:101(0) ack 501 win 502"
     last = f"> P. 101:{101 + bytes_}({bytes_}) ack 501 win 502"
     again = "".join(f"\n+{2**number} {last}" for number in range(-2, 4))
     opened = HANDSHAKE.replace("ack 1 win 65535", "ack 1 win 65535 ttl 55")
-    (line,) = failed(f"{opened}{asked}\n+60 {last}{again}", "")
+    (line,) = failed(f"{opened}{asked}\n+60 {last}{again}{reset.format(101 + bytes_)}", "")
     assert f"left with {bytes_} bytes unacknowledged" in line
     assert ("had forgotten the connection. Nothing to mend" in line) == forgotten

@@ -276,7 +276,7 @@ def _kinds(
         (
             "timeout",
             (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing
-            | reset & cut & gave_up
+            | reset & (_unacknowledged(life, by_client) > 0) & gave_up
             | never_arrived,
         ),
         ("refused", (handshake == "refused") & ~reset_late),
