@@ -104,6 +104,11 @@ def failed(capture: Capture) -> int:
     return sum(line.connections for line in wanting)
 
 
+def fail_or_wait(capture: Capture) -> bool:
+    """Return whether a connection failed or opened late."""
+    return failed(capture) > 0 or bool(lines(capture)[LATE])
+
+
 def broke(capture: Capture) -> bool:
     """Return whether a connection failed that may have carried data."""
     return any(lines(capture)[kind] for kind in _WITH_DATA)

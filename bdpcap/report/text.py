@@ -150,10 +150,15 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     )
     failures_shown = next((one for one in failures if len(one) <= room), [])
     filters_shown = filters if len(filters) <= room - len(failures_shown) else []
+    mended = [one.flow for one in shown if ranking.has_place(one.flow)]
+    failing = part("the failed connections", lambda: connections.fail_or_wait(capture), lambda _: False)
+    natural = all(nature(one.flow) is not None for one in shown)
+    if several and failing and failures_shown and natural and not (mended or stalls):
+        # The nature of these flows needs no step, and these connections have their own advice.
+        actions = []
     order = [actions, spelt(account), failures_shown]
     # A client that asked in vain comes before flows that nothing held, or that waited for their programs.
     in_vain = part("the failed connections", lambda: connections.in_vain(capture), lambda _: False)
-    mended = [one.flow for one in shown if ranking.has_place(one.flow)]
     programs = all(flow.summary["limit"] == "app" and nature(flow) is None for flow in mended)
     if in_vain and failures_shown and programs:
         order = [failures_shown, ["", *actions] if mended or stalls else [], spelt(account)]
