@@ -222,6 +222,20 @@ def test_who_left_a_connection_without_data_is_named(reset, side):
     assert ("see in its log whether a rule" in line) == (side == "server")
 
 
+@pytest.mark.parametrize(("port", "until_s", "ftp"), [(21, 9, True), (21, 1, False), (22, 9, False)])
+def test_a_reset_data_connection_of_ftp_has_its_reason_in_the_replies(port, until_s, ftp):
+    """The server answers a request for a missing file by 550, and resets the connection for its data (RFC 959)."""
+    asked = f"+.1 > P. 1:101(100) ack 1 win 502\n{until_s} < P. 1:101(100) ack 101 win 500"
+    packets = scenario(f"{HANDSHAKE}{asked}", server=Address("8.8.8.8", port))
+    ends = {"client": Address(CLIENT.host, 40_001), "server": Address("8.8.8.8", 44_163)}
+    packets += scenario(f"{HANDSHAKE.replace('0     >', '5 >', 1)}+.01 < R. 1:1(0) ack 1 win 0", **ends)
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+    (line,) = connections.sentences(capture)
+    assert "was reset by the server before any data." in line
+    assert ("a reply there has the reason, such as 550 (no such file)" in line) == ftp
+    assert ("see in its log whether a rule" in line) != ftp
+
+
 @pytest.mark.parametrize(("later_s", "told"), [(3, True), (0.1, False)])
 def test_connections_that_open_one_after_the_other_and_pass_no_data_meet_a_filter(later_s, told):
     again = "\n".join(f"+{2**n} > P. 1:101(100) ack 1 win 502" for n in range(-2, 4))

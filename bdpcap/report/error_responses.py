@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["TITLE", "sentences"]
+__all__ = ["FTP_PORT", "TITLE", "sentences"]
 
 TITLE: Final = "Requests answered with an error"
 """Title above `sentences`."""

@@ -417,6 +417,8 @@ def _left_half_open(line: Line, others: Talks) -> str:
 
 def _unused(line: Line, others: Talks, *, brief: bool) -> str:
     """Return the advice on connections that an end reset before any data."""
+    if brief and line.by_server and line.ends and others.controlled(*line.ends, line.start_ns, line.end_ns):
+        return failed_words.TURNED_AWAY_FTP
     at_once = (
         failed_words.TURNED_AWAY
         if line.by_server

@@ -259,6 +259,10 @@ TURNED_AWAY: Final = (
     "The server opened it and reset it at once: "
     "see in its log whether a rule, a limit of connections, or a crash did that."
 )
+TURNED_AWAY_FTP: Final = (
+    "The server opened it and reset it at once. These hosts had a connection of FTP meanwhile. If this one was for its "
+    "data, a reply there has the reason, such as 550 (no such file)."
+)
 UNREAD_ANSWER: Final = (
     "Nothing to mend, unless the client needs these data: then it must read on until the server closes."
 )

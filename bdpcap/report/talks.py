@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap._core import NULL
+from bdpcap.report.error_responses import FTP_PORT
 from bdpcap.report.failures import next_to
 from bdpcap.timers import FIRST_TIMEOUT_NS
 from bdpcap.words.endpoints import is_public, is_unique_local
@@ -86,6 +87,11 @@ class Talks:
         """Return whether a connection of two hosts with payload lasted at a time."""
         lasted = (self.start_ns <= end_ns) & (self.end_ns >= start_ns)
         return bool((self._of(one, other) & lasted & self.carried).any())
+
+    def controlled(self, client: str, server: str, start_ns: int, end_ns: int) -> bool:
+        """Return whether a connection of FTP, with replies about those for its data, was open for a time."""
+        own = (self.client == hash(client)) & (self.service == hash((server, str(FTP_PORT)))) & self.carried
+        return bool((own & (self.start_ns <= start_ns) & (self.end_ns >= end_ns)).any())
 
     def accepted(self, server: str, port: str, after_ns: int) -> bool:
         """Return whether a port of a server accepted a connection after a time."""
