@@ -203,7 +203,7 @@ class Analysis:
         `tls_alert_by` sent. `tls_unanswered_ns` is the time from a TLS hello until an end closed, if the server sent no
         data before; `http_unanswered_ns` is that from an HTTP/1 request in clear text. `asks_proxy` is 1 where the client
         sent such a request to a proxy. `error_status` is the status of the last of `error_responses`: the errors among
-        the `http_responses`, and FTP's replies that a connection for data failed. `unanswered_fins_by` sent
+        the `http_responses`, and FTP's replies that data or a login failed. `unanswered_fins_by` sent
         `unanswered_fins`. `client_unacknowledged_bytes` are those of `unacknowledged_bytes` that the client sent.
         """
     def datagrams(self) -> dict[str, Any]:

@@ -103,3 +103,20 @@ def test_a_failed_data_connection_of_ftp_asks_for_passive_mode():
     assert "passive mode" in sentence
     row = capture.connections.iloc[0]
     assert (row["http_responses"], row["error_responses"], row["error_status"]) == (0, 1, 425)
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([b"220 Hi", b"530 Login incorrect"], "reported that it refused a login (530)"),
+        ([b"530 No", b"530 No"], "reported, 2 times, that it refused a login (530)"),
+        # A server asks for a login so, too.
+        ([b"530 Please log in", b"230 Logged in"], None),
+        ([b"530 Please log in", b"230-Hello"], None),
+        ([b"230 Logged in", b"550 No such file"], None),
+    ],
+)
+def test_a_refused_login_of_ftp_is_an_error_without_a_later_one(replies, said):
+    found = error_responses.sentences(capture_of(*replies, port=21))
+    assert len(found) == (said is not None)
+    assert all(f"The FTP server {SERVER.host} {said}" in sentence for sentence, _ in found)

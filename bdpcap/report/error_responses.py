@@ -38,6 +38,7 @@ _FTP: Final = {
     425: "it opened no connection for data ({}). In active mode it connects to the client, which a NAT or a firewall may "
     "stop: passive mode (PASV or EPSV) avoids that.",
     426: "a transfer was aborted ({}): its connection for data ended early. See in the server's log why.",
+    530: "it refused a login ({}): see which user and password the client sent.",
 }
 """What a server of FTP reports, by the code (RFC 959 section 4.2), and the advice."""
 
@@ -70,9 +71,10 @@ class _Responses:
 @once
 def sentences(capture: Capture) -> list[tuple[str, int]]:
     """Return a sentence about each server whose responses are errors, with their number; most errors first."""
-    found: defaultdict[tuple[str, int], _Responses] = defaultdict(_Responses)
+    found: defaultdict[tuple[str, int, int], _Responses] = defaultdict(_Responses)
     for server, responses, errors, status in _responses(capture):
-        own = found[host(server), port(server)]
+        # What a server of FTP reports differs in its advice.
+        own = found[host(server), port(server), status if port(server) == FTP_PORT else 0]
         own.responses, own.errors = own.responses + responses, own.errors + errors
         own.others |= errors > 1 or status not in (0, own.status or status)
         # An error of the server comes before one of the client.
@@ -85,7 +87,7 @@ def sentences(capture: Capture) -> list[tuple[str, int]]:
         and (_is_ftp(end[1], own) or own.status >= SERVER_ERROR or own.errors > MOST * own.responses)
     }
     most_first = sorted(grave.items(), key=lambda item: -item[1].errors)
-    return [(_sentence(*end, own), own.errors) for end, own in most_first]
+    return [(_sentence(*end[:2], own), own.errors) for end, own in most_first]
 
 
 def _responses(capture: Capture) -> Iterator[tuple[str, int, int, int]]:

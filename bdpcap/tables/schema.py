@@ -209,7 +209,7 @@ CONNECTIONS: Final[dict[str, Column]] = {
     ),
     "error_responses": Column(
         "int64",
-        "those of them with a status from 400 on, and FTP's replies 425 and 426 (no connection for data)",
+        "those of them with a status from 400 on, and FTP's replies 425, 426 (no connection for data) and 530 (no login)",
     ),
     "error_status": Column("Int64", "status or code of the last error, one of the server first; or null"),
     "completeness": Column(

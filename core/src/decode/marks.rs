@@ -59,7 +59,9 @@ impl Marks {
             b'H',
             b'C',
             b'P',
+            b'2',
             b'4',
+            b'5',
         ];
         while let [first, others @ ..] = rest {
             initials[*first as usize] = true;
@@ -130,6 +132,7 @@ impl Marks {
                 | [b'C' | b'P', b'O', ..]
                 | [b'P', b'U', ..]
                 | [b'4', b'2', ..]
+                | [b'2' | b'5', b'3', ..]
         )
     }
 
@@ -163,10 +166,14 @@ impl Marks {
                 b' ',
                 status @ ..,
             ] => Self(status_code(status).map_or(0, |status| Self::HTTP | u64::from(status))),
-            // The server opened no connection for data, or had to abort one (RFC 959 section 4.2).
-            [b'4', b'2', b'5' | b'6', b' ', ..] => Self(
-                status_code(captured).map_or(0, |code| Self::HTTP | Self::FTP | u64::from(code)),
-            ),
+            // The server opened no connection for data, or had to abort one; it took or refused a login (RFC 959 section
+            // 4.2). The first line of several has a hyphen.
+            [b'4', b'2', b'5' | b'6', b' ', ..] | [b'2' | b'5', b'3', b'0', b' ' | b'-', ..] => {
+                Self(
+                    status_code(captured)
+                        .map_or(0, |code| Self::HTTP | Self::FTP | u64::from(code)),
+                )
+            }
             _ if payload_bytes == Self::ALERT_BYTES => Self::of_alert(captured),
             _ if payload_bytes == Self::COOKIE_BYTES => Self::of_cookie(captured),
             _ => Self(0),
@@ -228,11 +235,11 @@ impl Marks {
         }
     }
 
-    /// Returns the code of the payload, if it is FTP's reply that a connection for data failed; else `None`.
+    /// Returns the code of the payload, if it is FTP's reply to a login, or that a connection for data failed; else `None`.
     #[must_use]
-    pub const fn ftp_failure(self) -> Option<u16> {
-        const FAILURE: u64 = Marks::HTTP | Marks::FTP;
-        if self.0 & FAILURE == FAILURE {
+    pub const fn ftp_reply(self) -> Option<u16> {
+        const REPLY: u64 = Marks::HTTP | Marks::FTP;
+        if self.0 & REPLY == REPLY {
             Some(self.low_bits())
         } else {
             None
@@ -452,10 +459,14 @@ mod tests {
             (b"426 Failure writing network stream.", None, Some(426)),
             (b"421 Timeout.", None, None),
             (b"425-1", None, None),
+            (b"530 Login incorrect.", None, Some(530)),
+            (b"230-Welcome", None, Some(230)),
+            (b"230", None, None),
+            (b"550 No such file.", None, None),
             (b"GET / HTTP/1.1", None, None),
         ] {
             let marks = Marks::of_payload(500, begin);
-            assert_eq!((marks.http_status(), marks.ftp_failure()), (http, ftp));
+            assert_eq!((marks.http_status(), marks.ftp_reply()), (http, ftp));
             let is_reply = http.is_some() || ftp.is_some();
             assert!(!is_reply || Marks::may_mark(500, begin) && !marks.is_http_request());
         }
@@ -465,7 +476,7 @@ mod tests {
         #[test]
         fn any_payload_has_at_most_one_mark(length: u32, captured in prop::collection::vec(any::<u8>(), 0..44)) {
             let marks = Marks::of_payload(length, &captured);
-            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some(), marks.is_http_request(), marks.http_status().is_some(), marks.ftp_failure().is_some()];
+            let kinds = [marks.is_iperf3_cookie(), marks.tls_alert().is_some(), marks.tls_handshake().is_some(), marks.is_http_request(), marks.http_status().is_some(), marks.ftp_reply().is_some()];
             prop_assert!(kinds.iter().filter(|is| **is).count() <= 1);
             prop_assert!(marks == Marks::default() || Marks::may_mark(length, &captured));
         }

@@ -12,7 +12,8 @@ pub struct Responses {
     errors: u32,
     /// Status or code of the last of them; one of the server comes before one of the client.
     error: Option<u16>,
-    /// Number of responses in a row that ask for credentials (RFC 9110 section 11). They are no errors if another follows.
+    /// Number of responses in a row that ask for credentials (RFC 9110 section 11), or refuse those of FTP. They are no
+    /// errors if another follows.
     challenges: u32,
     /// Status of the last of them.
     challenge: Option<u16>,
@@ -21,6 +22,9 @@ pub struct Responses {
 impl Responses {
     /// Port of an FTP server: only its replies are read as those of FTP (RFC 959 section 5.2).
     const FTP_PORT: u16 = 21;
+    /// FTP's replies that the login succeeded, and that it did not (RFC 959 section 4.2).
+    const LOGGED_IN: u16 = 230;
+    const NOT_LOGGED_IN: u16 = 530;
     /// Least status of an error of the server (RFC 9110 section 15.6).
     const SERVER_ERROR: u16 = 500;
     /// Status with which a server closes a connection on which no whole request came in time (RFC 9110 section 15.5.9).
@@ -29,8 +33,12 @@ impl Responses {
 
     /// Adds a payload of the server at `port`; `asked` is whether the client sent any before.
     pub fn add(&mut self, marks: Marks, port: u16, asked: bool) {
-        if let Some(code) = marks.ftp_failure().filter(|_| port == Self::FTP_PORT) {
-            self.add_error(code);
+        if let Some(code) = marks.ftp_reply().filter(|_| port == Self::FTP_PORT) {
+            match code {
+                Self::LOGGED_IN => self.challenges = 0,
+                Self::NOT_LOGGED_IN => self.add_challenge(code),
+                _ => self.add_error(code),
+            }
         }
         let Some(status) = marks
             .http_status()
@@ -40,14 +48,18 @@ impl Responses {
         };
         self.http = self.http.saturating_add(1);
         if matches!(status, 401 | 407) {
-            self.challenges = self.challenges.saturating_add(1);
-            self.challenge = Some(status);
+            self.add_challenge(status);
             return;
         }
         self.challenges = 0;
         if status >= 400 {
             self.add_error(status);
         }
+    }
+
+    fn add_challenge(&mut self, code: u16) {
+        self.challenges = self.challenges.saturating_add(1);
+        self.challenge = Some(code);
     }
 
     fn add_error(&mut self, code: u16) {
@@ -59,7 +71,7 @@ impl Responses {
     }
 
     /// Returns the number of errors: responses with a status from 400 on, and replies of FTP that a connection for data
-    /// failed.
+    /// or a login failed.
     #[must_use]
     pub const fn errors(&self) -> u32 {
         self.errors.saturating_add(self.challenges)
