@@ -111,6 +111,18 @@ def test_late_packets_whose_repair_comes_twice_are_no_losses():
     assert not shared_losses.sentence(capture)
 
 
+@pytest.mark.parametrize(("small", "said"), [(0, True), (60, False)])
+def test_a_path_that_spares_many_small_connections_does_not_lose_the_packets_of_others(small, said):
+    # Of 126 packets of three hosts, 6 were lost: of 120 others, 6 would be.
+    answer = f"{HANDSHAKE}\n+.001 > P. 1:101(100) ack 1 win 502\n" + "".join(
+        f"+.02 < P. {at}:{at + 1000}(1000) ack 101 win 500\n+.00001 > . 101:101(0) ack {at + 1000} win 502\n"
+        for at in (1, 1001)
+    )
+    servers = [*UNRELATED[:3], *(f"93.184.216.{number}" for number in range(small))]
+    capture = captured([download(2)] * 3 + [answer] * small, servers)
+    assert bool(shared_losses.sentence(capture)) == said
+
+
 @pytest.mark.parametrize(("pause_s", "told"), [("0.9", True), ("2", False)])
 def test_short_pauses_may_be_lost_flights_where_most_hosts_lose_packets(pause_s, told):
     # A timer runs out within a second for a flight that the path lost (RFC 6298 section 2.1).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,6 +25,8 @@ LEAST_LOST: Final = 2
 """Fewest packets that a host's path lost: a single one may be a probe."""
 LOSES: Final = 0.01
 """Share of packets lost from which on Reno's mean window stays at 12 segments or below (Mathis et al., 1997)."""
+UNLIKELY: Final = 0.05
+"""Chance below which the others lost too little for a common loss: the usual level of significance."""
 
 
 class Shared(NamedTuple):
@@ -36,6 +39,8 @@ class Shared(NamedTuple):
     """Hosts that sent so much that losses would show."""
     lost: float
     """Share of their packets that were lost."""
+    losing: float
+    """Share of the packets of the losing hosts that were lost."""
 
 
 def sentence(capture: Capture) -> str:
@@ -63,8 +68,26 @@ def place(flow: Flow) -> str:
 @once
 def _shared(capture: Capture) -> Shared | None:
     """Return the losses on the way to the host that lost packets of most others; None if most others lost none."""
-    found = [common for receiver, of in _sent_to(capture).items() if (common := _common(receiver, of))]
-    return max(found, key=lambda common: len(common.senders), default=None)
+    sent_to = _sent_to(capture, INITIAL_WINDOW).items()
+    found = [common for receiver, of in sent_to if (common := _common(receiver, of))]
+    held = [common for common in found if not _spares_others(capture, common)]
+    return max(held, key=lambda common: len(common.senders), default=None)
+
+
+def _spares_others(capture: Capture, common: Shared) -> bool:
+    """Return whether the path lost hardly any packets of all other hosts, those of small connections included.
+
+    A path loses packets of all hosts alike. Then so few lost ones of the others are unlikely (Poisson's law).
+    """
+    sent_by = _sent_to(capture, 1)[common.receiver]
+    others = [counts for name, counts in sent_by.items() if name not in common.senders]
+    if not others:
+        return False
+    expected, lost = common.losing * sum(map(sum, others)), int(sum(count for _, count in others))
+    chances = (
+        math.exp(some * math.log(expected) - expected - math.lgamma(some + 1)) for some in range(lost + 1)
+    )
+    return sum(chances) < UNLIKELY
 
 
 def _common(receiver: str, sent_by: dict[str, tuple[float, float]]) -> Shared | None:
@@ -73,19 +96,26 @@ def _common(receiver: str, sent_by: dict[str, tuple[float, float]]) -> Shared | 
     losing = {name for name in compared if sent_by[name][1] >= max(LEAST_LOST, LOSES * sum(sent_by[name]))}
     if len(set(map(network, losing))) < UNRELATED or 2 * len(losing) <= len(compared):
         return None
-    sent, lost = (sum(sent_by[name][of] for name in compared) for of in (0, 1))
-    return Shared(receiver, frozenset(losing), len(compared), lost / (sent + lost))
+    lost, losing_share = (_lost([sent_by[name] for name in names]) for names in (compared, losing))
+    return Shared(receiver, frozenset(losing), len(compared), lost, losing_share)
 
 
-def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
+def _lost(counts: list[tuple[float, float]]) -> float:
+    """Return the share of packets lost, from the packets and the lost packets of some hosts."""
+    lost = sum(count for _, count in counts)
+    return lost / sum(map(sum, counts))
+
+
+def _sent_to(capture: Capture, least: int) -> dict[str, dict[str, tuple[float, float]]]:
     """Return by receiver and by public sender the packets with data that the capture shows, and those lost before it.
 
-    Packets that come again to a capture next to a host that is gone are no losses of the path.
+    Directions of fewer than `least` packets do not count. Packets that come again to a capture next to a host that is
+    gone are no losses of the path.
     """
     streams, sent_to = capture._contents.streams, defaultdict[str, dict[str, tuple[float, float]]](dict)
-    # Names of the hosts of smaller connections would take long.
+    # Names of the hosts of smaller connections take long.
     large = streams.where(
-        lambda columns: _sent(columns) + columns["lost_before_tap"] >= INITIAL_WINDOW,
+        lambda columns: _sent(columns) + columns["lost_before_tap"] >= least,
         *("payload_bytes", "mss_bytes", "lost_before_tap"),
     )
     if np.count_nonzero(large["lost_before_tap"]) < UNRELATED:
@@ -100,6 +130,6 @@ def _sent_to(capture: Capture) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def _sent(columns: dict[str, Any]) -> np.ndarray:
-    """Return how many full segments each direction sent."""
-    sent: np.ndarray = columns["payload_bytes"] / np.maximum(columns["mss_bytes"], 1)
+    """Return how many full segments carry what each direction sent."""
+    sent: np.ndarray = np.ceil(columns["payload_bytes"] / np.maximum(columns["mss_bytes"], 1))
     return sent
