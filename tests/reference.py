@@ -24,6 +24,7 @@ LARGEST_UNSCALED = 65535
 COPY_NS = 1_000_000  # two captures of one packet lie this close together
 SAME_ID_NS = 50_000_000  # with an IP identification, this close: Wi-Fi sends a frame again for a while
 ETHERNET = 1460  # payload of a frame; a larger packet may be captured again, cut
+UNKNOWN_RTO_NS = 1_000_000_000  # RFC 6298 section 2.1: a timer runs this long while no RTT is known
 MIXED_NS = 2_000_000  # queues of one host are emptied this soon (Linux netdev_budget_usecs)
 REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
 SILENCE_NS = 1_000_000_000  # the first timeout, RFC 6298 section 2.1: nothing is in flight for longer
@@ -160,6 +161,10 @@ class Flow:
     sent: list[Sent] = field(default_factory=list)
     frontier: Segment | None = None  # the segment that last moved SND.NXT
     shown_ns: int | None = None  # when a bare acknowledgment moved SND.NXT
+    passed: tuple[int, int] = (
+        0,
+        0,
+    )  # data that such an acknowledgment overtook before it got its identification
     captured: list[Segment] = field(default_factory=list)
     copied: bool = False  # one of them was captured more than once
     carried_payload: bool = False
@@ -538,6 +543,9 @@ def gaps(first: int, end: int, ranges: Iterable[tuple[int, int]]) -> list[tuple[
 
 def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     """Was a segment that fills a hole sent before those that the tap saw first?"""
+    first, past = flow.passed
+    if first <= end - segment.occupies and end <= past and segment.time_ns - flow.shown_ns < UNKNOWN_RTO_NS:
+        return True
     newest = flow.frontier
     clocks = bool(newest and newest.timestamps and segment.timestamps)
     if clocks:
@@ -591,6 +599,9 @@ def show_sent(flow: Flow, segment: Segment, sequence: int, bare: bool) -> None:
         return
     window = (flow.window_told[0] or 0) if flow.window_told else 0
     if sequence <= max(flow.nxt, flow.una + window):
+        last = flow.captured[-2].identification if len(flow.captured) > 1 else None
+        if last and segment.identification == (last + 1) % 2**16:
+            flow.passed = flow.nxt, sequence  # hosts count it up: they sent nothing in between
         flow.nxt, flow.data_nxt, flow.frontier = sequence, max(flow.data_nxt or 0, sequence), segment
         flow.shown_ns = segment.time_ns
 

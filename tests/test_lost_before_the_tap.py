@@ -56,6 +56,21 @@ def test_data_that_are_captured_a_moment_after_are_no_retransmission():
     assert (answer["retransmits"], answer["reordered"]) == (0, 1)
 
 
+@pytest.mark.parametrize(("identification", "overtaken"), [(8000, True), (8003, False)])
+def test_data_that_an_acknowledgment_overtook_in_their_senders_queue_were_not_lost(identification, overtaken):
+    # The queue gives identifications as packets leave it: none left between the two acknowledgments.
+    answered = (
+        "+.02 < . 1:1(0) ack 51 win 500 id 7999\n"
+        f"+.01 < . 2001:2001(0) ack 101 win 500 id {identification}\n"
+        f"+.05 < . 1:1001(1000) ack 101 win 500 id {identification + 1}\n"
+        f"+.001 < . 1001:2001(1000) ack 101 win 500 id {identification + 2}\n"
+        "+.001 > . 101:101(0) ack 2001 win 502\n"
+    )
+    answer = capture_of(ASKED + answered).flow(0, str(SERVER))
+    counts = answer.summary["retransmits"], answer.summary["reordered"], answer._counts["lost_before_tap"]
+    assert counts == ((0, 2, 0) if overtaken else (2, 0, 2))
+
+
 def test_a_direction_without_captured_data_is_no_flow():
     closed = "+.1 < F. 501:501(0) ack 101 win 500\n+.001 > . 101:101(0) ack 502 win 502\n"
     capture = capture_of(ASKED + LOST.format(shown=501) + closed)

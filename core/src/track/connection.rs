@@ -415,6 +415,7 @@ impl Connection {
             rows.events
                 .push(self.event_without_effect(from, segment, at));
         }
+        self.halves[from].flow.tap.last_identification = segment.identification;
     }
 
     /// Does a segment of `from` acknowledge data further from those of the peer than usual windows reach? With such a

@@ -93,6 +93,10 @@ pub struct Tap {
     newest_ids: Option<(Option<u16>, Option<u32>)>,
     /// When a pure acknowledgment last showed that data below SND.NXT were sent, ns; [`NULL`] before.
     shown_ns: i64,
+    /// Data that such an acknowledgment overtook: its IP identification follows that of the packet before.
+    overtaken: (i64, i64),
+    /// IP identification of the last packet of the direction; `None` without one.
+    pub last_identification: Option<u16>,
     /// Bytes that were acknowledged before they were captured.
     acked_unseen: Ranges,
     /// When the last acknowledgment of uncaptured bytes passed the tap, ns.
@@ -126,6 +130,8 @@ impl Default for Tap {
             probe_end: 0,
             newest_ids: None,
             shown_ns: NULL,
+            overtaken: (NULL, NULL),
+            last_identification: None,
             acked_unseen: Ranges::default(),
             acked_unseen_ns: 0,
             unseen_bytes: 0,
@@ -337,7 +343,13 @@ impl Tap {
 
     /// Notes that the sender had sent all data below the sequence number of this pure acknowledgment: it is the sender's
     /// SND.NXT (RFC 9293 section 3.10.7.4). Those that did not pass the tap were lost before it, or pass it later.
+    ///
+    /// Where its IP identification follows that of the packet before, none left the sender between the two. It overtook
+    /// the data in a queue that gave the identifications.
     pub fn show_sent(&mut self, observed: &ObservedSegment<'_>) {
+        if self.follows_last(observed.segment) {
+            self.overtaken = (self.snd_nxt, observed.sequence);
+        }
         self.holes.add(self.snd_nxt, observed.sequence);
         self.snd_nxt = observed.sequence;
         self.space.advance(observed.sequence);
@@ -354,6 +366,12 @@ impl Tap {
         for ranges in [&mut self.holes, &mut self.sacked, &mut self.acked_unseen] {
             ranges.clear();
         }
+    }
+
+    /// Is the IP identification of a packet the one after that of the packet before?
+    fn follows_last(&self, segment: &Segment) -> bool {
+        let both = self.last_identification.zip(segment.identification);
+        both.is_some_and(|(last, this)| last != 0 && this == last.wrapping_add(1))
     }
 
     /// Does the first captured segment lie where no window reaches from all that was acknowledged before? Then those
@@ -530,12 +548,16 @@ impl Tap {
 
     /// Was a segment that fills a hole sent before the segments above the hole?
     ///
-    /// A retransmission carries a later TSval (RFC 7323 section 3). Within one tick of that clock, no report of a loss
-    /// came back from the path's end so soon. Else the IP identification decides where the sender increments it, else the
-    /// time. Devices on the path may renumber packets that they put out of order.
+    /// Data that an acknowledgment overtook were. A retransmission carries a later TSval (RFC 7323 section 3). Within one
+    /// tick of that clock, no report of a loss came back from the path's end so soon. Else the IP identification decides
+    /// where the sender increments it, else the time. Devices on the path may renumber packets that they put out of order.
     fn was_reordered(&self, observed: &ObservedSegment<'_>) -> bool {
         let (identification, tsval) = self.newest_ids.unwrap_or_default();
         let segment: &Segment = observed.segment;
+        let waited = self.overtaken.0 <= observed.sequence && observed.end() <= self.overtaken.1;
+        if waited && observed.at.time_ns - self.shown_ns < Self::IN_FLIGHT_NS {
+            return true;
+        }
         let clocks = tsval.zip(observed.tsval);
         if let Some((newest, this)) = clocks
             && newest != this
