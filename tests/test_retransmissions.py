@@ -264,3 +264,16 @@ def test_packets_are_counted_where_they_say_what_the_bytes_say(packets, largest,
         _counts={"largest_bytes": largest, "lost_before_tap": 3},
     )
     assert sent_again.of_flow(flow) == f"20 % of the bytes sent were retransmissions{said}"
+
+
+def test_a_report_of_a_packet_that_was_sent_after_its_acknowledgment_counts_it_once():
+    flow = analysed(f"""{HANDSHAKE}
+    +.001 > . 1:1001(1000) ack 1 win 502
+    +0    > . 1001:2001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1 win 500 <sack 1001:2001>
+    +.300 > . 1:1001(1000) ack 1 win 502    # the first copy was lost
+    +.020 < . 1:1(0) ack 2001 win 500
+    +.100 > . 1:1001(1000) ack 1 win 502    # it had arrived
+    +.020 < . 1:1(0) ack 2001 win 500 <sack 1:1001>
+    """).flow(0)
+    assert (flow.summary["retransmits"], flow.summary["spurious_retransmits"]) == (2, 1)

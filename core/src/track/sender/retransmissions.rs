@@ -73,6 +73,8 @@ struct Retransmission {
     snd_nxt: i64,
     /// Packets not known to be spurious.
     not_spurious: i64,
+    /// Packets whose data were acknowledged when they were sent, so they are spurious, and which no D-SACK reported yet.
+    unreported: i64,
 }
 
 /// A retransmission of the first unacknowledged segment (RFC 3522).
@@ -259,10 +261,11 @@ impl Retransmissions {
             start: data.start,
             end: data.end,
             snd_nxt: next,
-            not_spurious: count,
+            not_spurious: if data.delivered { 0 } else { count },
+            unreported: if data.delivered { count } else { 0 },
         });
         if data.delivered {
-            recovery.spurious(data.start, data.end, mss);
+            recovery.counts.spurious += count;
         }
         (recovery.last_ns, recovery.last_wait_ns) = (Some(data.time_ns), no_progress_ns);
         self.recovery = Some(recovery);
@@ -434,11 +437,19 @@ impl Recovery {
     }
 
     /// Counts the retransmitted packets of a D-SACK as spurious. Each D-SACK stands for one more packet (RFC 2883
-    /// section 4). Some receivers report the same bytes each time; then the oldest packet below `ack` counts.
+    /// section 4). One that was known to be spurious when it was sent is counted already. Some receivers report the same
+    /// bytes each time; then the oldest packet below `ack` counts.
     fn came_twice(&mut self, start: i64, end: i64, ack: i64, mss: i64) {
+        let again = self.last_dsack.replace((start, end)) == Some((start, end));
+        let mut recent = self.recent.iter_mut();
+        if let Some(known) =
+            recent.find(|before| before.unreported > 0 && before.start < end && start < before.end)
+        {
+            known.unreported -= packets(end - start, mss).min(known.unreported);
+            return;
+        }
         let so_far = self.counts.spurious;
         self.spurious(start, end, mss);
-        let again = self.last_dsack.replace((start, end)) == Some((start, end));
         if again && self.counts.spurious == so_far {
             let mut below = self.recent.iter_mut().filter(|before| before.end <= ack);
             if let Some(oldest) = below.find(|before| before.not_spurious > 0) {
