@@ -111,6 +111,13 @@ def test_late_packets_whose_repair_comes_twice_are_no_losses():
     assert not shared_losses.sentence(capture)
 
 
+def test_connections_that_began_before_the_capture_show_no_common_loss():
+    # What comes again may have passed before the capture began.
+    capture = captured([download(2).removeprefix(HANDSHAKE)] * 4, UNRELATED)
+    assert [int(flow.summary["retransmits"]) for flow in capture if not flow.is_from_client] == [2] * 4
+    assert not shared_losses.sentence(capture)
+
+
 @pytest.mark.parametrize(("small", "said"), [(0, True), (60, False)])
 def test_a_path_that_spares_many_small_connections_does_not_lose_the_packets_of_others(small, said):
     # Of 126 packets of three hosts, 6 were lost: of 120 others, 6 would be.

@@ -15,6 +15,8 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import host, is_public, network
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bdpcap.capture import Capture, Flow
 
 __all__ = ["place", "sentence"]
@@ -25,8 +27,8 @@ LEAST_LOST: Final = 2
 """Fewest packets that a host's path lost: a single one may be a probe."""
 LOSES: Final = 0.01
 """Share of packets lost from which on Reno's mean window stays at 12 segments or below (Mathis et al., 1997)."""
-UNLIKELY: Final = 0.05
-"""Chance below which the others lost too little for a common loss: the usual level of significance."""
+UNLIKELY: Final = 0.01
+"""Chance below which others lost too little for a common loss; a choice: losses come in bursts, so the law is rough."""
 
 
 class Shared(NamedTuple):
@@ -68,18 +70,20 @@ def place(flow: Flow) -> str:
 @once
 def _shared(capture: Capture) -> Shared | None:
     """Return the losses on the way to the host that lost packets of most others; None if most others lost none."""
-    sent_to = _sent_to(capture, INITIAL_WINDOW).items()
-    found = [common for receiver, of in sent_to if (common := _common(receiver, of))]
-    held = [common for common in found if not _spares_others(capture, common)]
+    # Names of the hosts of small connections that lost nothing take long.
+    if not any(_common(*sent) for sent in _sent_to(capture, _may_show_losses).items()):
+        return None
+    sent_to = _sent_to(capture, lambda columns: columns["payload_bytes"] > 0)
+    found = [common for sent in sent_to.items() if (common := _common(*sent))]
+    held = [common for common in found if not _spares_others(common, sent_to[common.receiver])]
     return max(held, key=lambda common: len(common.senders), default=None)
 
 
-def _spares_others(capture: Capture, common: Shared) -> bool:
+def _spares_others(common: Shared, sent_by: dict[str, tuple[float, float]]) -> bool:
     """Return whether the path lost hardly any packets of all other hosts, those of small connections included.
 
     A path loses packets of all hosts alike. Then so few lost ones of the others are unlikely (Poisson's law).
     """
-    sent_by = _sent_to(capture, 1)[common.receiver]
     others = [counts for name, counts in sent_by.items() if name not in common.senders]
     if not others:
         return False
@@ -106,22 +110,29 @@ def _lost(counts: list[tuple[float, float]]) -> float:
     return lost / sum(map(sum, counts))
 
 
-def _sent_to(capture: Capture, least: int) -> dict[str, dict[str, tuple[float, float]]]:
+def _may_show_losses(columns: dict[str, Any]) -> np.ndarray:
+    """Return which directions lost packets, or sent so many that losses would show."""
+    shows: np.ndarray = (columns["lost_before_tap"] > 0) | (_sent(columns) >= INITIAL_WINDOW)
+    return shows
+
+
+def _sent_to(
+    capture: Capture, counts_for: Callable[[dict[str, Any]], np.ndarray]
+) -> dict[str, dict[str, tuple[float, float]]]:
     """Return by receiver and by public sender the packets with data that the capture shows, and those lost before it.
 
-    Directions of fewer than `least` packets do not count. Packets that come again to a capture next to a host that is
-    gone are no losses of the path.
+    Connections that began before the capture do not count: their first packets may have passed then. Packets that come
+    again to a capture next to a host that is gone are no losses of the path.
     """
     streams, sent_to = capture._contents.streams, defaultdict[str, dict[str, tuple[float, float]]](dict)
-    # Names of the hosts of smaller connections take long.
-    large = streams.where(
-        lambda columns: _sent(columns) + columns["lost_before_tap"] >= least,
-        *("payload_bytes", "mss_bytes", "lost_before_tap"),
+    sending = streams.where(
+        lambda columns: (columns["handshake"] > 0) & counts_for(columns),
+        *("payload_bytes", "mss_bytes", "lost_before_tap", "handshake"),
     )
-    if np.count_nonzero(large["lost_before_tap"]) < UNRELATED:
+    if np.count_nonzero(sending["lost_before_tap"]) < UNRELATED:
         return sent_to
-    names = [map(host, streams.endpoints(large["row"] ^ peer)) for peer in (0, 1)]
-    counts = _sent(large).tolist(), large["lost_before_tap"].tolist()
+    names = [map(host, streams.endpoints(sending["row"] ^ peer)) for peer in (0, 1)]
+    counts = _sent(sending).tolist(), sending["lost_before_tap"].tolist()
     for sender, receiver, sent, lost in zip(*names, *counts, strict=True):
         if is_public(sender):
             before = sent_to[receiver].get(sender, (0.0, 0.0))
