@@ -114,7 +114,7 @@ def test_acknowledgments_that_go_on_from_a_retransmission_show_that_nothing_was_
 def test_one_wait_of_many_timers_is_no_outage(timers_s, holds, monkeypatch):
     """Acknowledgments came between the timers, so losses are the news, and the far end was there."""
     monkeypatch.setattr(outage, "stalled", lambda _flow: True)
-    for name in ("_came_meanwhile", "_only_answer_lost", "_was_held"):
+    for name in ("_came_meanwhile", "_only_answer_lost", "_was_held", "_spared_others"):
         monkeypatch.setattr(outage, name, lambda _flow: False)
     summary = {"longest_stall_ns": 1_500_000_000, "timeout_wait_ns": timers_s * 10**9}
     assert natures.OUTAGE.holds(SimpleNamespace(summary=summary)) == holds
@@ -139,7 +139,7 @@ def test_a_far_end_that_answers_on_another_port_is_not_gone(beside):
 
 @pytest.mark.parametrize("came", [False, True])
 def test_only_acknowledgments_within_a_wait_show_that_the_far_end_was_there(came, monkeypatch):
-    for name in ("_only_answer_lost", "_only_late", "_was_held", "mostly_needless"):
+    for name in ("_only_answer_lost", "_only_late", "_was_held", "_spared_others", "mostly_needless"):
         monkeypatch.setattr(outage, name, lambda _flow: False)
     monkeypatch.setattr(outage, "_came_meanwhile", lambda _flow: came)
     summary = {"longest_stall_ns": 3_320_000_000, "retransmits": 6, "limit": "cwnd"}
@@ -557,6 +557,42 @@ def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(beside, said)
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
     assert natures.nature(flow) is natures.OUTAGE
     assert said in flow.remedy.words
+
+
+def test_a_silence_that_ends_while_other_connections_go_on_is_loss_and_no_forgotten_connection():
+    lost = scenario(f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 500
+    +.5   > P. 1001:2001(1000) ack 1 win 502
+    +1    > P. 1001:2001(1000) ack 1 win 502
+    +2    > P. 1001:2001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 2001 win 500
+    """)
+    other = "".join(
+        f"+.2 > P. {at}:{at + 100}(100) ack 1 win 502\n+.02 < . 1:1(0) ack {at + 100} win 500\n"
+        for at in range(1, 2001, 100)
+    )
+    packets = lost + scenario(HANDSHAKE + other, client=Address(CLIENT.host, 40001))
+    packets.sort(key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    assert natures.nature(flow) is natures.LOSSES
+    assert "198.51.100.2 acknowledged data of other connections meanwhile." in screen.sentences(flow)[-1]
+    assert flow.remedy.words.startswith("Find where packets are lost")
+
+
+@pytest.mark.parametrize(("lasting", "forgotten"), [(True, True), (False, False)])
+def test_only_a_lasting_silence_may_be_a_connection_that_was_forgotten(lasting, forgotten, monkeypatch):
+    monkeypatch.setattr(outage, "_sent_others", lambda _flow, _quiet: True)
+    words = outage._of_silence(SimpleNamespace(), SimpleNamespace(to_end=lasting))
+    assert ("forgot it" in words) == forgotten
+
+
+@pytest.mark.parametrize(("rounds", "named"), [(9, False), (10, True)])
+def test_no_limit_is_named_for_few_round_trips_besides_a_stall(rounds, named, monkeypatch):
+    monkeypatch.setattr(outage, "_in_stall", lambda flow: flow.rtts.iloc[:1])
+    rtts = pd.DataFrame({"limit": ["sndbuf"] * (rounds + 1)})
+    said = outage._rest(SimpleNamespace(summary={"limit": "sndbuf"}, rtts=rtts))
+    assert ("send buffer" in said) == named
 
 
 @pytest.mark.parametrize(

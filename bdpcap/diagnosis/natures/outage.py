@@ -41,6 +41,8 @@ _MARGIN: Final = 4
 """Part of a time at each of its ends that is not its middle, as a divisor; a choice."""
 _OTHERS: Final = 20
 """Most other connections whose acknowledgments are looked for; a choice."""
+_FEWEST_ROUNDS: Final = 10
+"""Fewest round trips besides the longest stall that show a main limit; a choice: fewer are hardly more than a pause."""
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
 _AWAY: Final = "Find out why nothing came back meanwhile: see the path, then the far end, at that time."
 _DROPPED: Final = (
@@ -96,7 +98,18 @@ def _has_outage(flow: Flow) -> bool:
     # Where timers ran out again and again, losses are the news, and not one of these waits.
     if not stalled(flow) or is_stall_brief(flow):
         return False
-    return not (_came_meanwhile(flow) or _only_answer_lost(flow) or _was_held(flow))
+    return not (_came_meanwhile(flow) or _only_answer_lost(flow) or _was_held(flow) or _spared_others(flow))
+
+
+def _spared_others(flow: Flow) -> bool:
+    """Return whether the receiver acknowledged data of other connections in a silence after which this one went on.
+
+    The path and its far end were there, and nothing had forgotten the connection: its packets were lost.
+    """
+    quiet = _span(flow)
+    if quiet is None or quiet.to_end or quiet.since_ns is None:
+        return False
+    return _acknowledged_others(flow, quiet.since_ns, quiet.since_ns + quiet.waited_ns)
 
 
 def _is_news(flow: Flow) -> bool:
@@ -152,6 +165,8 @@ def _losses(flow: Flow) -> str:
         known = " Most data sent again had arrived: they, or their acknowledgments, came late."
     elif _came_meanwhile(flow):
         known = f" Other acknowledgments show that {host(flow.receiver)} was there."
+    elif _spared_others(flow):
+        known = f" {host(flow.receiver)} acknowledged data of other connections meanwhile."
     return f"No acknowledgment of new data came for {waited}{_again(flow)}.{known}{_rest(flow)}"
 
 
@@ -162,9 +177,12 @@ def _again(flow: Flow) -> str:
 
 
 def _rest(flow: Flow) -> str:
-    """Return a sentence on the main limit, if that is another than a stall's."""
+    """Return a sentence on the main limit, if that is another than a stall's and held many round trips besides it."""
     limit = str(flow.summary["limit"])
-    return "" if limit == "cwnd" else f" Otherwise, the main limit was: {STATE_NAMES[limit]}."
+    if limit == "cwnd":
+        return ""
+    held, waited = (np.count_nonzero(rtts["limit"] == limit) for rtts in (flow.rtts, _in_stall(flow)))
+    return f" Otherwise, the main limit was: {STATE_NAMES[limit]}." if held - waited >= _FEWEST_ROUNDS else ""
 
 
 def _other_times(flow: Flow) -> str:
@@ -380,7 +398,14 @@ def _of_path(flow: Flow, quiet: Silence) -> str:
         return _ONLY_SYN
     if quiet.last_only:
         return _LOST
-    return _DROPPED if _sent_others(flow, quiet) else _gone(quiet)
+    return _of_silence(flow, quiet)
+
+
+def _of_silence(flow: Flow, quiet: Silence) -> str:
+    """Return the advice on a silence of one connection or of all: only a lasting one may be a state that was forgotten."""
+    if not _sent_others(flow, quiet):
+        return _gone(quiet)
+    return _DROPPED if quiet.to_end else _STILL_THERE
 
 
 def _gone(quiet: Silence) -> str:
@@ -394,7 +419,7 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
         return places.path_from_capture(flow), _LOST
     if _routers(flow) == 0 and _missed(quiet):
         return places.receiver(flow), _ELSEWHERE if _sent_others(flow, quiet) else _UNANSWERED
-    return places.path_from_capture(flow), _DROPPED if _sent_others(flow, quiet) else _gone(quiet)
+    return places.path_from_capture(flow), _of_silence(flow, quiet)
 
 
 def shown(flow: Flow) -> Shown | None:
