@@ -226,6 +226,14 @@ def test_a_connection_that_opened_late_waited_too():
     )
 
 
+@pytest.mark.parametrize(("again", "shared"), [("", False), ("6 > S 0:0(0) win 64240 <mss 1460>\n", True)])
+def test_a_syn_that_waits_for_its_timer_shows_no_stall_of_another_time(again, shared):
+    # Between its two SYNs nothing was tried, so the second wait is no sign of the same stall.
+    late = f"4 > S 0:0(0) win 64240 <mss 1460>\n{again}7.5 {HANDSHAKE.strip().removeprefix('0')}"
+    said = sentence(captured((waits(5, 3), SERVER), (late, ELSEWHERE)))
+    assert bool(said) == shared
+
+
 def test_a_late_opening_over_ipv6_waited_with_others_of_its_host():
     client, late = (
         "2001:db8::1",

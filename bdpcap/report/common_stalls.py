@@ -35,6 +35,8 @@ ROUND_TRIPS: Final = 4
 """Fewest round trips of a path that a stall lasts; a choice: queues delay acknowledgments by one or two."""
 TWO: Final = 2
 """Fewest connections, and fewest hosts at their other ends: one host may stall by itself."""
+ONE_AGAIN: Final = 2
+"""SYNs of a connection whose first one, or its answer, was lost."""
 MANY_BYTES: Final = INITIAL_WINDOW * ETHERNET_MSS
 """Bytes of one connection that a link which stalls does not carry meanwhile: a whole flight; a choice."""
 TRIED: Final = 50
@@ -80,6 +82,8 @@ class _Stall(NamedTuple):
     """Whether both ends have private addresses, and no router between them: a common wait is that of their link."""
     afar: frozenset[str]
     """Ends on the Internet behind routers: their links are not for who captured to mend."""
+    tried_ns: int
+    """Time until which the path may have held it: after its last try in vain, it waited for a timer."""
 
 
 class _Common(NamedTuple):
@@ -206,14 +210,19 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
         direct = bool(near[at] and near_peer[at]) and not any(map(is_public, pair))
         until_ns = since_ns + int(rows["longest_stall_ns"][at])
         afar = _afar(pair, passed[at], own)
-        yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct, afar)
+        yield _Stall(since_ns, until_ns, int(found[at]) // 2, (pair[0], pair[1]), direct, afar, until_ns)
     for block in failures.blocks(capture, [failures.LATE]) if lines(capture)[failures.LATE] else ():
-        columns = (block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server"))
+        columns = (
+            block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server", "syns")
+        )
         both_passed = np.stack([hops.passed(block[name]) for name in ("ttl", "answer_ttl")], axis=1)
-        for since_ns, opening_ns, stream, client, server, ways in zip(*columns, both_passed, strict=True):
+        for since_ns, opening_ns, stream, client, server, syns, ways in zip(*columns, both_passed, strict=True):
             ends = named(client.strip("[]")), named(server.strip("[]"))
+            until_ns = since_ns + opening_ns
+            # The second SYN opened it, and before that nothing was tried.
+            tried_ns = since_ns if syns == ONE_AGAIN else until_ns
             afar = _afar(ends, ways, own)
-            yield _Stall(since_ns, since_ns + opening_ns, stream, ends, direct=False, afar=afar)
+            yield _Stall(since_ns, until_ns, stream, ends, direct=False, afar=afar, tried_ns=tried_ns)
 
 
 def _afar(ends: Iterable[str], passed: NDArray[np.int64], own: Sequence[str]) -> frozenset[str]:
@@ -249,7 +258,12 @@ def _common(name: str, stalls: list[_Stall]) -> Iterator[_Common]:
     """Yield the time common to stalls of a host, at the start of each stall, if it lasts as long as a timer."""
     running: list[_Stall] = []
     for stall in sorted(stalls):
-        running = [one for one in running if one.end_ns - stall.start_ns >= LEAST_TIMER_NS]
+        running = [
+            one
+            for one in running
+            if one.end_ns - stall.start_ns >= LEAST_TIMER_NS
+            and stall.start_ns - one.tried_ns <= LEAST_TIMER_NS
+        ]
         running.append(stall)
         long = [one for one in running if one.end_ns - stall.start_ns >= FIRST_TIMEOUT_NS]
         for group in (long, running if any(one.direct for one in running) else []):
