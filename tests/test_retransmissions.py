@@ -277,3 +277,10 @@ def test_a_report_of_a_packet_that_was_sent_after_its_acknowledgment_counts_it_o
     +.020 < . 1:1(0) ack 2001 win 500 <sack 1:1001>
     """).flow(0)
     assert (flow.summary["retransmits"], flow.summary["spurious_retransmits"]) == (2, 1)
+
+
+@pytest.mark.parametrize(("arrived", "needless"), [(6, False), (8, True)])
+def test_delay_is_named_only_where_most_that_was_sent_again_had_arrived(arrived, needless):
+    # Packets lost at the end of a flight are waited for, too, and show no hole.
+    summary = {"retransmits": 10, "spurious_retransmits": arrived}
+    assert sent_again.mostly_needless(SimpleNamespace(summary=summary)) == needless

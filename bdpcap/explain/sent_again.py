@@ -29,6 +29,11 @@ NOTED_SHARE: Final = 0.05
 """Share of retransmissions from which on a path is to be looked at; a choice: sound paths lose less."""
 FULL: Final = 1.15
 """Most times that a flow's packets, were they full segments, carry its bytes where nearly all of them carry data."""
+MOSTLY: Final = 0.75
+"""Share of packets sent again that had arrived from which on delay, and not loss, held a sender.
+
+A choice: packets lost at the end of a flight are waited for, too, and do not show as sent again after them.
+"""
 FEWEST: Final = 3
 """Fewest packets sent again that say something about a path: one or two may be probes of a tail."""
 
@@ -66,7 +71,8 @@ def lost(flow: Flow) -> bool:
 
 def mostly_needless(flow: Flow) -> bool:
     """Return whether most packets that were sent again had arrived: the path held them, or their acknowledgments."""
-    return bool(2 * flow.summary["spurious_retransmits"] > flow.summary["retransmits"])
+    summary = flow.summary
+    return bool(0 < MOSTLY * summary["retransmits"] <= summary["spurious_retransmits"])
 
 
 def resent_share(flow: Flow) -> float | None:
@@ -111,4 +117,4 @@ def sent_again(flow: Flow) -> SentAgain | None:
     )
     if again < max(FEWEST, NOTED_SHARE * packets):
         return None
-    return SentAgain(of_sent(again_bytes, payload_bytes), 2 * needless > again, 2 * fast > again)
+    return SentAgain(of_sent(again_bytes, payload_bytes), needless >= MOSTLY * again, 2 * fast > again)

@@ -19,7 +19,7 @@ from bdpcap.explain.findings.program import receivers_window
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST as FEWEST_LOST
 from bdpcap.explain.sent_again import needed, resent_share
-from bdpcap.timers import FIRST_TIMEOUT_NS
+from bdpcap.timers import FIRST_TIMEOUT_NS, LEAST_TIMER_NS
 from bdpcap.words import palette, units
 from bdpcap.words.endpoints import both
 
@@ -62,12 +62,13 @@ def is_alone(flow: Flow) -> bool:
 
 
 def may_be_losses(flow: Flow) -> bool:
-    """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses are short.
+    """Return whether pauses may be waits for timers: most hosts lose packets on the flow's path, and pauses last as long.
 
     Or the flow lost much by itself.
     """
     found = pauses.of(flow.rtts)
-    shared = shared_losses.place(flow) and 0 < found.own_ns <= found.own * FIRST_TIMEOUT_NS
+    as_timers = found.own * LEAST_TIMER_NS <= found.own_ns <= found.own * FIRST_TIMEOUT_NS
+    shared = found.own and as_timers and shared_losses.place(flow)
     return bool(shared or hides_losses(flow))
 
 
