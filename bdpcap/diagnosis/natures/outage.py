@@ -402,7 +402,7 @@ def _of_path(flow: Flow, quiet: Silence) -> str:
 
 
 def _of_silence(flow: Flow, quiet: Silence) -> str:
-    """Return the advice on a silence of one connection or of all: only a lasting one may be a state that was forgotten."""
+    """Return the advice on a silence of one connection or of all: only a lasting one may be a forgotten state."""
     if not _sent_others(flow, quiet):
         return _gone(quiet)
     return _DROPPED if quiet.to_end else _STILL_THERE
