@@ -450,8 +450,8 @@ LOSSES: Final = Nature(
     "loss and timeouts",
     lambda flow: _is_news(flow) and not (mostly_needless(flow) or _only_late(flow) or _was_held(flow)),
     _losses,
-    lambda flow: (places.path(flow), _where_lost(flow)),
-    shown,
+    lambda flow: _advice(flow) if _spared_others(flow) else (places.path(flow), _where_lost(flow)),
+    lambda flow: _shown(flow) if _spared_others(flow) else shown(flow),
 )
 """Such stalls that are no outage."""
 
