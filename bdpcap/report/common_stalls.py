@@ -216,7 +216,9 @@ def _stalls(capture: Capture) -> Iterator[_Stall]:
             block[name].tolist() for name in ("start_ns", "opening_ns", "stream", "client", "server", "syns")
         )
         both_passed = np.stack([hops.passed(block[name]) for name in ("ttl", "answer_ttl")], axis=1)
-        for since_ns, opening_ns, stream, client, server, syns, ways in zip(*columns, both_passed, strict=True):
+        for since_ns, opening_ns, stream, client, server, syns, ways in zip(
+            *columns, both_passed, strict=True
+        ):
             ends = named(client.strip("[]")), named(server.strip("[]"))
             until_ns = since_ns + opening_ns
             # The second SYN opened it, and before that nothing was tried.
