@@ -12,9 +12,10 @@ import pytest
 from connected import analyzed
 from dialogues import asked
 from packets import Address, pcap
-from scenario import HANDSHAKE, SERVER, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap import report
 from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.natures import in_turn, requests
@@ -225,3 +226,23 @@ def test_a_servers_own_part_is_named_beside_round_trips(server_s, named, monkeyp
     assert app._beside_trips(flow, own) == (
         ", and 2.6 s more passed at 8.8.8.8 or in delays of the path" if named else ""
     )
+
+
+@pytest.mark.parametrize(("wait_s", "named"), [(0.1, True), (0.01, False)])
+def test_waits_for_a_server_add_up_over_its_connections(wait_s, named):
+    """Two connections carry little, compared with a transfer, and wait for seconds in all."""
+    large = "".join(
+        f"+.0001 < . {1 + 1000 * n}:{1001 + 1000 * n}(1000) ack 101 win 512\n+.0001 > . 101:101(0) ack "
+        f"{1001 + 1000 * n} win 502\n"
+        for n in range(900)
+    )
+    transfer = f"{HANDSHAKE}+.001 > P. 1:101(100) ack 1 win 502\n+.02 < . 1:1(0) ack 101 win 512\n{large}"
+    packets = scenario(transfer, server=Address("192.168.7.9", 80))
+    for port in (41_000, 41_001):
+        dialogue = HANDSHAKE + asked([wait_s] * 12, think="+.05")
+        client, server = Address(CLIENT.host, port), Address("192.168.7.9", 443)
+        packets += scenario(dialogue, client=client, server=server)
+    packets.sort(key=lambda packet: packet.time_ns)
+    said = report.text(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("On the server, 192.168.7.9: See in the server's own log" in said) == named
+    assert ("2.40 kB and 2.4 s of waits for answers." in said) == named

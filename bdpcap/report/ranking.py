@@ -9,7 +9,9 @@ import pandas as pd
 
 from bdpcap.diagnosis.natures import LATE, LOSSES, MUTUAL, OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.requests import slowest_side
+from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.remedy import remedy
+from bdpcap.explain.awaited import awaited_ns
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sharing import beside, together_bps
@@ -77,14 +79,14 @@ class Group:
         Requests are alike if the same side took most of their time.
         """
         own = kind, _ = _kind(self.flow)
-        if kind not in (OUTAGE, LOSSES, LATE, *MUTUAL):
+        if kind not in (OUTAGE, LOSSES, LATE, SHORT, *MUTUAL):
             return "the same verdict"
         asked = self.others.head(_NAMED)
         others = listed(self.flow.capture, asked)
         alike = [stream for stream, one in zip(asked["stream"], others, strict=True) if _kind(one) == own]
         if len(alike) == len(others):
             return "the same verdict"
-        if kind is REQUESTS and not alike:
+        if kind in (REQUESTS, SHORT) and not alike:
             return "at another pace" if len(others) == 1 else "at other paces"
         if not alike:
             return f"no {kind.title} there"
@@ -98,7 +100,21 @@ class Group:
 
     @property
     def _sum(self) -> str:
-        return f"with stream {self.flow.stream}, {units.data_size(self.flows['payload_bytes'].sum())}"
+        waited = (
+            f" and {units.duration(self.awaited_ns)} of waits for answers" if self.waits_for_server else ""
+        )
+        return f"with stream {self.flow.stream}, {units.data_size(self.flows['payload_bytes'].sum())}{waited}"
+
+    @property
+    def awaited_ns(self) -> int:
+        """Return the time that the clients of the flows waited for answers; see `bdpcap.explain.awaited`."""
+        each = awaited_ns(self.flow.capture)
+        return int(each[each.index.isin(self.flows["stream"])].sum())
+
+    @property
+    def waits_for_server(self) -> bool:
+        """Return whether requests lost most of their time to a server, and so much in all that a person notices."""
+        return _kind(self.flow) == (REQUESTS, "server") and self.awaited_ns >= NOTICED_NS
 
     def shared(self) -> str:
         """Return a sentence that adds up the flows on the path of a full link; empty if there is one, or no full link."""
@@ -165,8 +181,8 @@ def groups(capture: Capture) -> list[Group]:
     """
     Return the groups of flows for the first page, at most `DETAILED_FLOWS`, in falling order of importance.
 
-    A flow needs ten full segments or 1 % of all bytes, and 1 % of the largest importance. If there are more than
-    `DETAILED_FLOWS` flows and none carried ten full segments, the list is empty.
+    A flow needs ten full segments, 1 % of all bytes or a second of waits for answers, and 1 % of the largest importance.
+    If there are more than `DETAILED_FLOWS` flows and none carried ten full segments, the list is empty.
     """
     found = alike(standing(capture))
     shown = listed(capture, leaders(found))
@@ -199,16 +215,22 @@ def first(capture: Capture) -> list[Flow]:
 
 
 def standing(capture: Capture) -> pd.DataFrame:
-    """Return the columns by which `alike` ranks and groups ``flows``; names are missing for flows not in `bulk`."""
+    """Return the columns by which `alike` ranks and groups ``flows``; names are missing for flows that are not large.
+
+    The time that a client waited for answers counts in the direction of its stream that carried more.
+    """
     flows = once_each(capture, capture.flows)
-    large = bulk(flows)
+    carries_more = flows["payload_bytes"] == flows.groupby("stream")["payload_bytes"].transform("max")
+    awaited = flows["stream"].map(awaited_ns(capture)).where(carries_more).fillna(0.0)
+    large = bulk(flows) | (awaited >= NOTICED_NS)
     named = flows[large]
     details = pd.Series(capture._contents.verdicts.main_details, index=capture.flows.index)
     return pd.DataFrame(
         {
             "stream": flows["stream"],
             "payload_bytes": flows["payload_bytes"],
-            "lost_ns": lost_ns(flows),
+            "lost_ns": lost_ns(flows) + awaited,
+            "large": large,
             "ten_segments": ten_segments(flows),
             "sender": named["sender"],
             "receiver": named["receiver"],
@@ -226,8 +248,7 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     if standing.empty or (len(standing) > DETAILED_FLOWS and not standing["ten_segments"].any()):
         return []
     important = _importance(standing["payload_bytes"], standing["lost_ns"])
-    large = standing["ten_segments"] | _is_hundredth(standing["payload_bytes"])
-    counts = large & (important >= LEAST_SHARE * important.max())
+    counts = standing["large"] & (important >= LEAST_SHARE * important.max())
     flows = standing.loc[important.sort_values(ascending=False, kind="stable").index]
     flows = flows[counts.loc[flows.index]]
     to_server = flows["to_server"]

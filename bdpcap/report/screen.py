@@ -100,7 +100,7 @@ def entries(groups: list[Group]) -> Entries:
                 answered.append(replace(group, others=group.others[group.others["stream"].isin(asked)]))
             continue
         asked |= streams if asks else set()
-        slight = place > first and kind not in (OUTAGE, STOPPED) and _is_slight(group.flow, detailed)
+        slight = place > first and kind not in (OUTAGE, STOPPED) and _is_slight(group, detailed)
         matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
     # A flow at which nothing is to be mended comes after those that have something.
@@ -137,8 +137,11 @@ def _together(groups: list[Group]) -> list[Group]:
     return list(together.values())
 
 
-def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
+def _is_slight(group: Group, detailed: list[Group]) -> bool:
     """Return whether a flow carried little, compared with the flows of the list, and no limit of it is news."""
+    flow = group.flow
+    if part("the waits for answers", lambda: group.waits_for_server, lambda _: False):
+        return False
     carried = flow.summary["payload_bytes"]
     if carried < ANSWERS * sum(_carried(one.flow) for one in detailed if one.flow.stream == flow.stream):
         return True
