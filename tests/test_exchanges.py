@@ -232,6 +232,26 @@ def test_a_client_that_often_sends_on_asks_for_nothing(events, messages):
     assert not messages or (said.startswith(f"In {least}{events} of 10 ") and not flow.remedy.where)
 
 
+def test_a_lost_acknowledgment_takes_time_of_the_path():
+    """Next to the client, a copy of data that are there ends no answer, and shows what its sender waited for."""
+    flow = analysed(f"""{HANDSHAKE}
+    +.030 > P. 1:101(100) ack 1 win 502
+    +.021 < . 1:1461(1460) ack 101 win 512
+    +0    < . 1461:2921(1460) ack 101 win 512
+    +0    > . 101:101(0) ack 2921 win 502
+    +.230 < . 1:1461(1460) ack 101 win 512
+    +0    > . 101:101(0) ack 2921 win 502
+    +.020 < P. 2921:3021(100) ack 101 win 512
+    +.010 > P. 101:201(100) ack 3021 win 502
+    +.021 < P. 3021:3121(100) ack 201 win 512
+    +.210 < P. 3021:3121(100) ack 201 win 512
+    +0    > . 201:201(0) ack 3121 win 502
+    +.300 > P. 201:301(100) ack 3121 win 502
+    +.021 < P. 3121:3221(100) ack 301 win 512
+    """).exchanges
+    assert in_ms(flow, "server_ns", "network_ns") == [(1, 270), (1, 20), (1, 20)]
+
+
 def test_a_request_that_a_person_types_is_no_message():
     # Each line of five requests goes by itself, and the answer comes within a millisecond of the last one.
     lines, sent, answered = [HANDSHAKE], 1, 1

@@ -22,6 +22,7 @@ from bdpcap.read import core_pass, vantage
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, flaws
 from bdpcap.read.seen import ReceivedTwice
 from bdpcap.read.whole import Whole
+from bdpcap.tables.columns import floats
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -206,7 +207,9 @@ class Contents:
         from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - needed for tables only
 
         directions = self.streams.directions(*exchanges.DIRECTIONS, *vantage.TRIPS)
-        found = exchanges.exchanges(self._core.take_turns(), directions, vantage.round_trips(directions))
+        trips = vantage.round_trips(directions)
+        place = vantage.placed(*map(floats, trips))
+        found = exchanges.exchanges(self._core.take_turns(), directions, trips, place)
         return frames.described(found, tables.EXCHANGES)
 
     @cached_property

@@ -32,6 +32,7 @@ __all__ = [
     "UNKNOWN",
     "behind",
     "other_way",
+    "placed",
     "places",
     "round_trips",
     "sender_sides",
@@ -77,7 +78,7 @@ def places(
         own, back = paths[rows], other_way(paths[rows])
         # Connections of a host with itself have one path for both directions.
         shared = np.isfinite(least[own]) & (own != back)
-        place[rows] = _placed(
+        place[rows] = placed(
             np.where(shared, least[own], to_sender), np.where(shared, least[back], to_receiver)
         )
     return place
@@ -152,7 +153,8 @@ def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64
     return np.where(missing, np.maximum(one, other), np.minimum(one, other))
 
 
-def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.int8]:
+def placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Return places as indices into `NAMES`, from the round trips to sender and receiver in ns; NaN is unknown."""
     whole = to_sender + to_receiver
     with np.errstate(divide="ignore", invalid="ignore"):
         part = to_sender / whole
@@ -176,7 +178,7 @@ def sentence(directions: Mapping[str, Any], row: int, place: str) -> str:
         Its place, from `places`.
     """
     one = _both(directions, row)
-    own = PLACES[_placed(*_by_direction(one))[0]]
+    own = PLACES[placed(*_by_direction(one))[0]]
     others = None if own == place else "placed by other flows between the same hosts"
     return "; ".join(filter(None, [_delays(one), others, _host(one, place), _routers(one)]))
 

@@ -58,6 +58,7 @@ def exchanges(
     turns: Mapping[str, NDArray[Any]],
     directions: Mapping[str, Any],
     trips: tuple[NDArray[np.int64], NDArray[np.int64]],
+    place: NDArray[np.int8],
 ) -> pd.DataFrame:
     """Return requests with their responses.
 
@@ -69,6 +70,8 @@ def exchanges(
         The columns `DIRECTIONS` of `bdpcap._core.Analysis.directions`.
     trips
         Minimum round trips from the tap to the server and to the client of each stream, from `vantage.round_trips`.
+    place
+        Where each stream was captured, as the server is the sender: an index into `bdpcap.tables.PLACES`.
 
     Returns
     -------
@@ -96,8 +99,10 @@ def exchanges(
     to_client = np.maximum(least_client, turns["rtt_ns"][answer])
     begin, respond = times["start_ns"][ask], times["start_ns"][answer]
     following = np.where(goes_on, times["start_ns"][after], np.iinfo(np.int64).max)
-    asked = _last(times, ask, respond, least_server)
-    responded = _last(times, answer, following, least_client)
+    # Next to the receiver, data that passed the tap had arrived: a copy of them is no part of the message.
+    at_server, at_client = (place[stream[ask]] == schema.PLACES.index(end) for end in ("sender", "receiver"))
+    asked = np.where(at_server, times["end_ns"][ask], _last(times, ask, respond, least_server))
+    responded = np.where(at_client, times["end_ns"][answer], _last(times, answer, following, least_client))
     end = np.where(goes_on, following, responded)
     server = np.maximum(respond - asked - np.maximum(to_server, 0), 0) + pause_ns[answer]
     known = (to_server != _core.NULL) & ~unexplained[answer]

@@ -688,9 +688,12 @@ impl Connection {
         }
         // A copy of what the receiver has acknowledged is no part of the message: the first one was. With new bytes, the
         // first one was lost before the tap. A FIN that is sent again is none either.
-        let copied = effect.kind == Kind::Retransmission && payload;
-        if copied && (new_bytes > 0 || !self.halves[from].flow.tap.is_acknowledged()) {
-            (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
+        if effect.kind == Kind::Retransmission && payload {
+            if new_bytes > 0 || !self.halves[from].flow.tap.is_acknowledged() {
+                (self.turns).retransmitted(direction, new_bytes > 0, observed.at);
+            } else {
+                self.turns.copied(direction, observed.at);
+            }
         }
         if self.wants_events {
             rows.events

@@ -69,6 +69,8 @@ pub struct Turns {
     acknowledged_ns: Option<i64>,
     /// The turn's last payload that is no multiple of the MSS.
     short: Option<Short>,
+    /// When the turn's sender last sent a copy of acknowledged data, in ns; `None` where it sent none.
+    copied_ns: Option<i64>,
     /// Acknowledged bytes of the connection that the capture lacks.
     unseen_bytes: i64,
     /// Time between the turn and that of the other side before it, in ns; 0 where there is none.
@@ -144,6 +146,17 @@ impl Turns {
         }
     }
 
+    /// Notes that `direction` sent a copy of data that were acknowledged: it had not received that acknowledgment. The
+    /// receiver acknowledges the copy at once (RFC 5681 section 4.2), so the sender has its data ready only then.
+    #[cold]
+    pub fn copied(&mut self, direction: u8, at: At) {
+        if self.has_turn(direction) {
+            self.acknowledged_ns = None;
+            self.short = None;
+            self.copied_ns = Some(at.time_ns);
+        }
+    }
+
     /// Sets the round trip between tap and receiver for data of `direction`, by an acknowledgment that was not delayed.
     pub fn set_rtt(&mut self, direction: u8, rtt_ns: i64) {
         if let Some(turn) = &mut self.turn
@@ -182,6 +195,7 @@ impl Turns {
         at: At,
     ) -> Option<Turn> {
         let acknowledged_ns = self.acknowledged_ns.take();
+        let copied_ns = self.copied_ns.take().unwrap_or(NULL);
         let released_ns = (self.short.as_ref())
             .filter(|_| bytes < mss)
             .and_then(|short| short.acknowledged_ns);
@@ -199,7 +213,7 @@ impl Turns {
                 let response_ns =
                     sender_rtt_ns + scatter_ns.clamp(Self::ACK_RESPONSE_AT_SENDER_NS, most_ns);
                 let is_response = |ack_ns: i64| at.time_ns - ack_ns <= response_ns;
-                let last_ns = turn.end_ns.max(turn.retransmitted_ns);
+                let last_ns = turn.end_ns.max(turn.retransmitted_ns).max(copied_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
                 if !acknowledged_ns.is_none_or(is_response) {
                     let answer = turn.direction == 1 && turn.overlapping == 0;
@@ -219,7 +233,7 @@ impl Turns {
             } else if turn.bytes + bytes <= mss && turn.overlapping == 0 {
                 let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
                 let sender_rtt_ns = sender_rtt_ns.unwrap_or_default();
-                let last_ns = turn.end_ns.max(turn.retransmitted_ns);
+                let last_ns = turn.end_ns.max(turn.retransmitted_ns).max(copied_ns);
                 let waited_ns = (at.time_ns - last_ns).max(0);
                 turn.paused(waited_ns, sender_rtt_ns.saturating_add(receiver_rtt_ns));
             }
@@ -463,6 +477,25 @@ mod tests {
         turns.all_acknowledged(0, at(MS));
         let part = turns.sent(CLIENT, (10, MSS), false, || (Some(0), 0), at(9_000 * MS));
         assert!(part.is_none());
+    }
+
+    #[test]
+    fn a_copy_shows_that_its_sender_lacked_the_acknowledgment() {
+        for (then_ms, pause_ms) in [(250, 0), (900, 670)] {
+            let mut turns = Turns::default();
+            let rtts = || (Some(28 * MS), 0);
+            turns.sent(SERVER, (MSS, MSS), true, rtts, at(0));
+            turns.all_acknowledged(1, at(MS));
+            turns.copied(1, at(230 * MS));
+            turns.all_acknowledged(1, at(230 * MS));
+            turns.sent(SERVER, (MSS, MSS), false, rtts, at(then_ms * MS));
+            let answer = turns.finish().expect("a turn");
+            assert_eq!(
+                (answer.end_ns, answer.pause_ns),
+                (then_ms * MS, pause_ms * MS)
+            );
+            assert_eq!(answer.retransmitted_ns, NULL);
+        }
     }
 
     #[test]
