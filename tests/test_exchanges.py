@@ -252,6 +252,31 @@ def test_a_lost_acknowledgment_takes_time_of_the_path():
     assert in_ms(flow, "server_ns", "network_ns") == [(1, 270), (1, 20), (1, 20)]
 
 
+@pytest.mark.parametrize("held_ms", [65, 365])
+def test_a_typical_answer_waits_for_a_delayed_acknowledgment_or_does_not(held_ms):
+    """Of a third that has messages held and others, no mean is a wait that one of them had."""
+    lines, sent, answered = [HANDSHAKE], 1, 1
+    for number in range(12):
+        held, wait = 6 <= number < 8, 0.021 if number < 8 else 0.4
+        if held:
+            lines += [
+                f"+.007 > P. {sent}:{sent + 93}(93) ack {answered} win 502",
+                f"+{held_ms / 1000} < . {answered}:{answered}(0) ack {sent + 93} win 512",
+            ]
+        first = sent + 93 if held else sent
+        lines += [
+            f"+{0 if held else 0.007} > P. {first}:{sent + 100}({sent + 100 - first}) ack {answered} win 502",
+            f"+{wait} < P. {answered}:{answered + 50}(50) ack {sent + 100} win 512",
+            f"+.0001 > . {sent + 100}:{sent + 100}(0) ack {answered + 50} win 502",
+        ]
+        sent, answered = sent + 100, answered + 50
+    flow = analysed("\n".join(lines)).flow(0)
+    assert shares(flow).held[0].times == 2
+    (said,) = screen.sentences(flow)
+    assert "typically answered in 21 ms" in said
+    assert "waits for delayed" not in said
+
+
 def test_a_request_that_a_person_types_is_no_message():
     # Each line of five requests goes by itself, and the answer comes within a millisecond of the last one.
     lines, sent, answered = [HANDSHAKE], 1, 1

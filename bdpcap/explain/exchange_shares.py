@@ -41,6 +41,8 @@ _OUTER: Final = 3
 _FEW: Final = 10
 """Exchanges below which a typical time has the parts of the one in the middle; a choice: three would be its third."""
 
+_SPREAD: Final = 4
+"""Ratio of the longest to the shortest time of the middle third from which their parts have no mean; a choice."""
 _PIECES_NS: Final = 10_000_000
 """Mean pause in a request up to which a program writes it in pieces; a choice: a write takes microseconds."""
 _AT_ONCE: Final = 0.1
@@ -64,14 +66,14 @@ class Held:
 class Typical:
     """Time from a request to the end of its answer: the median of the exchanges, of an even number the lower one.
 
-    Its parts are in proportion to those of the middle third of the exchanges, by that time; of few exchanges, they are
-    those of that one. The client's pauses are no part of it.
+    Its parts are in proportion to those of the middle third of the exchanges, by that time; of few exchanges, or of a
+    third that differs widely, they are those of that one. The client's pauses are no part of it.
     """
 
     server_ns: int
     network_ns: int
     held_ns: int
-    """Time for which Nagle's algorithm held an exchange; a part of the network's."""
+    """Time for which Nagle's algorithm held it, of several the median of the middle third; a part of the network's."""
     began_ns: int
     """Time from the end of the request to the first byte of its answer: the median, of few exchanges that of this one."""
 
@@ -208,14 +210,18 @@ def _typical(flow: Flow, table: pd.DataFrame) -> Typical:
     middle = table.loc[answered_ns.index[outer : len(answered_ns) - outer]]
     held = table["request_held_ns"] + table["response_held_ns"]
     parts = table[["server_ns", "network_ns"]].assign(held_ns=held)
-    # The whole is the median, a time that one exchange took. Its own parts are by chance where there are many; of few, an
-    # unusual one would change the mean of the middle third.
+    # The whole is the median, a time that one exchange took. Its own parts are by chance where there are many alike; of
+    # few, an unusual one would change the mean of the middle third.
     median = answered_ns.index[(len(answered_ns) - 1) // 2]
-    few, began_ns = len(table) < _FEW, table["response_start_ns"] - table["request_end_ns"]
-    server_ns, network_ns, held_ns = parts.loc[median] if few else parts.loc[middle.index].mean()
+    third_ns = answered_ns[middle.index]
+    alone = len(table) < _FEW or third_ns.max() >= _SPREAD * max(1, third_ns.min())
+    began_ns = table["response_start_ns"] - table["request_end_ns"]
+    server_ns, network_ns, held_ns = parts.loc[median] if alone else parts.loc[middle.index].mean()
+    # A message is held until an acknowledgment is due, or not at all: a mean would be neither.
+    held_ns = held_ns if alone else held[middle.index].quantile(interpolation="lower")
     whole_ns = answered_ns[median]
     scale = whole_ns / max(1.0, server_ns + network_ns)
-    usual_ns = began_ns[median] if few else began_ns.median()
+    usual_ns = began_ns[median] if alone else began_ns.median()
     server_ns, network_ns, held_ns = (round(scale * part_ns) for part_ns in (server_ns, network_ns, held_ns))
     return Typical(server_ns, network_ns, held_ns, round(usual_ns))
 
