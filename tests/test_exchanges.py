@@ -277,6 +277,28 @@ def test_a_typical_answer_waits_for_a_delayed_acknowledgment_or_does_not(held_ms
     assert "waits for delayed" not in said
 
 
+@pytest.mark.parametrize("crossed", [0, 3])
+def test_a_client_that_publishes_while_an_answer_is_on_its_way_asks_for_nothing(crossed):
+    """As over MQTT: a broker sends each message back to its publisher, which has sent the next one before."""
+    lines, sent, answered = [HANDSHAKE], 1, 1
+    for number in range(12):
+        both = number < crossed
+        lines.append(f"+.3 > P. {sent}:{sent + 50}(50) ack {answered} win 502")
+        lines += [f"+.01 > P. {sent + 50}:{sent + 100}(50) ack {answered} win 502"] if both else []
+        lines.append(f"+.011 < P. {answered}:{answered + 50}(50) ack {sent + 50} win 512")
+        sent, answered = sent + (100 if both else 50), answered + 50
+        if both:
+            lines.append(f"+.01 < P. {answered}:{answered + 50}(50) ack {sent} win 512")
+            answered += 50
+        lines.append(f"+.0001 > . {sent}:{sent}(0) ack {answered} win 502")
+    flow = analysed("\n".join(lines)).flow(0)
+    said = screen.sentences(flow)[0]
+    assert said.startswith(
+        "12 requests one after the other" if not crossed else "Both ends sent at once 3 times"
+    )
+    assert ("these are messages, not requests" in said) == bool(crossed)
+
+
 def test_a_request_that_a_person_types_is_no_message():
     # Each line of five requests goes by itself, and the answer comes within a millisecond of the last one.
     lines, sent, answered = [HANDSHAKE], 1, 1
@@ -301,7 +323,7 @@ def test_a_request_that_a_person_types_is_no_message():
     ("inside", "events", "messages"), [(False, 2, False), (False, 3, True), (True, 4, False), (True, 5, True)]
 )
 def test_control_frames_inside_tls_look_like_messages(inside, events, messages):
-    found = SimpleNamespace(tls=inside, sent_on=events, count=20)
+    found = SimpleNamespace(tls=inside, is_plain=not inside, sent_on=events, at_once=0, count=20)
     assert requests.are_messages(found) == messages
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from bdpcap.contents.verdicts import Verdicts
     from bdpcap.limits.classify import Counters
@@ -198,19 +199,28 @@ class Contents:
         named = connections.named(self._core.connections(), ends, self.info.last_ns)
         return frames.described(frames.frame(tables.CONNECTIONS, named), tables.CONNECTIONS)
 
-    @cached_property
+    @property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`."""
+        return self._exchanged[0]
+
+    def at_once(self, stream: int) -> int:
+        """Return how often both ends of a stream sent at the same time."""
+        counts = self._exchanged[1]
+        return int(counts[stream]) if stream < len(counts) else 0
+
+    @cached_property
+    def _exchanged(self) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """The table of exchanges, and how often both ends of each stream sent at the same time."""
         if not self.has_exchanges:
             raise _core.CaptureError("exchanges were not kept: analyze the capture without summarize")
         from bdpcap import tables  # noqa: PLC0415 - needed for tables only
         from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - needed for tables only
 
         directions = self.streams.directions(*exchanges.DIRECTIONS, *vantage.TRIPS)
-        trips = vantage.round_trips(directions)
-        place = vantage.placed(*map(floats, trips))
-        found = exchanges.exchanges(self._core.take_turns(), directions, trips, place)
-        return frames.described(found, tables.EXCHANGES)
+        turns, trips = self._core.take_turns(), vantage.round_trips(directions)
+        found = exchanges.exchanges(turns, directions, trips, vantage.placed(*map(floats, trips)))
+        return frames.described(found, tables.EXCHANGES), exchanges.at_once(turns)
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:

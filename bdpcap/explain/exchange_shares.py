@@ -109,6 +109,10 @@ class Shares:
     """Times that the server sent again after an answer, without another request."""
     sent_on: int
     """Exchanges in which the client sent more while it waited: see `sent_on`."""
+    at_once: int
+    """Times that both ends sent at the same time, in no exchange: the client waited for no answer."""
+    is_plain: bool
+    """Whether the capture has the beginning of the stream, and no TLS in it."""
     tls: bool
     """Whether the stream has the handshake of TLS, inside which the ends may send control frames, as in HTTP/2."""
     relayed: bool
@@ -163,6 +167,7 @@ def shares(flow: Flow) -> Shares | None:
         int((each["request_bytes"] + each["response_bytes"]).sum())
         for each in (table, flow.exchanges[flow.exchanges["tls_handshake"]])
     )
+    tls = bool(flow.exchanges["tls_handshake"].any())
     return Shares(
         count=len(table),
         lasting_ns=lasting,
@@ -175,7 +180,9 @@ def shares(flow: Flow) -> Shares | None:
         longest_ns={side: int(table[f"{side}_ns"].fillna(0).max()) for side in taken},
         news=_news(flow._requests),
         sent_on=int(sent_on(flow).sum()),
-        tls=bool(flow.exchanges["tls_handshake"].any()),
+        at_once=flow.capture._contents.at_once(flow.stream),
+        is_plain=bool(flow._counts["handshake"]) and not tls,
+        tls=tls,
         relayed=_is_relayed(flow),
         asks_proxy=flow.capture._contents.streams.asks_proxy(flow.stream),
     )

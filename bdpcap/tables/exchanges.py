@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["DIRECTIONS", "exchanges"]
+__all__ = ["DIRECTIONS", "at_once", "exchanges"]
 
 DIRECTIONS: Final = ("sender", "receiver")
 """Columns about directions that `exchanges` reads."""
@@ -140,6 +140,14 @@ def exchanges(
             "response_held_ns": turns["held_ns"][answer],
         },
     )
+
+
+def at_once(turns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Return for each stream up to the last with turns how often both sides sent at once: nobody waited for an answer."""
+    counts: NDArray[np.int64] = np.bincount(turns["stream"], weights=turns["overlapping"] != 0).astype(
+        np.int64
+    )
+    return counts
 
 
 def _is_handshake(record: NDArray[np.uint8], request_bytes: NDArray[np.int64]) -> NDArray[np.bool_]:

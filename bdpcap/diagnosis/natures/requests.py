@@ -67,7 +67,10 @@ def _are_messages(flow: Flow) -> bool:
 
 def _messages(flow: Flow) -> str:
     shares = requests.told(flow)
-    return "" if shares is None else f"I{requests.sent_on(shares)[1:]}: these are messages, not requests."
+    if shares is None:
+        return ""
+    often = requests.sent_on(shares)
+    return f"{often[0].upper()}{often[1:]}: these are messages, not requests."
 
 
 def _requests(flow: Flow) -> str:
@@ -78,7 +81,8 @@ def _requests(flow: Flow) -> str:
     more = requests.held(shares) or again.said(flow)
     more = f" {more}" if more else _longest(flow, shares)
     answered = _answered(flow, shares) if shares.typical.answered_ns else ""
-    return f"{number} one after the other{answered}.{more}"
+    turn = "" if requests.overlap(shares) else " one after the other"
+    return f"{number}{turn}{answered}.{more}"
 
 
 def named(flow: Flow) -> tuple[str, str]:

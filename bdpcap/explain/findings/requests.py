@@ -22,6 +22,7 @@ __all__ = [
     "held",
     "held_sides",
     "limited",
+    "overlap",
     "sent_on",
     "told",
 ]
@@ -99,13 +100,26 @@ def held(found: Shares) -> str:
 def are_messages(found: Shares) -> bool:
     """Return whether the client often sent on before its answer came, so that it waits for none.
 
-    Inside TLS, some of that may be control frames, so it counts if it is a habit in more exchanges.
+    Inside TLS, some of that may be control frames, so it counts if it is a habit in more exchanges. And requests of
+    HTTP/2 overlap.
     """
+    return _often_sent_on(found) or (found.is_plain and overlap(found))
+
+
+def _often_sent_on(found: Shares) -> bool:
     return found.sent_on >= max(_HABIT, (_OFTEN_IN_TLS if found.tls else _OFTEN) * found.count)
 
 
+def overlap(found: Shares) -> bool:
+    """Return whether both ends often sent at once, so that a stream is no requests one after the other."""
+    return found.at_once >= max(_HABIT, NOTABLE_SHARE * found.count)
+
+
 def sent_on(found: Shares) -> str:
-    """Return in how many exchanges the client sent on, as the end of a sentence; short pauses within them do not show."""
+    """Return how often the client sent on, as the end of a sentence; short pauses within exchanges do not show."""
+    if not _often_sent_on(found):
+        turns = units.number(found.count, "time")
+        return f"both ends sent at once {units.number(found.at_once, 'time')}, and in turn {turns}"
     least = "" if found.sent_on == found.count else "at least "
     part = f"in {least}{units.count(found.sent_on)} of {units.number(found.count, 'exchange')}"
     return f"{part} the client sent on before an answer came"
