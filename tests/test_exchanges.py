@@ -277,6 +277,27 @@ def test_a_typical_answer_waits_for_a_delayed_acknowledgment_or_does_not(held_ms
     assert "waits for delayed" not in said
 
 
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        ({1, 2, 3}, "12 requests one after the other, with answers that usually came 50 ms later."),
+        (
+            {1, 2, 3, 13},
+            "10 requests, with answers that usually came 50 ms later. The capture lacks parts of others.",
+        ),
+        (
+            {13},
+            "10 requests, typically answered in 50 ms: 30 ms of it by the server. The capture lacks parts of others.",
+        ),
+    ],
+    ids=["no SYNs", "no SYNs and no answer", "no answer"],
+)
+def test_exchanges_are_a_part_of_those_in_a_capture_that_lacks_data(without, said):
+    """Without separate acknowledgments, no round trip is apart from a program's time."""
+    capture = analysed(conversation([Asked(client=2_000)] * 6 + [Asked(client=700)] * 6), without=without)
+    assert screen.sentences(capture.flow(0)) == [said]
+
+
 @pytest.mark.parametrize("crossed", [0, 3])
 def test_a_client_that_publishes_while_an_answer_is_on_its_way_asks_for_nothing(crossed):
     """As over MQTT: a broker sends each message back to its publisher, which has sent the next one before."""

@@ -204,7 +204,7 @@ def test_an_unknown_way_to_the_server_takes_no_part_of_its_answers(cut, known):
     flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
     said = " ".join(screen.sentences(flow))
     assert ("round trips" in said) == known
-    assert ("The server and the way to it took" in said) != known
+    assert "The server and the way to it took" not in said
 
 
 def alternating(count):

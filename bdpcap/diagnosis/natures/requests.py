@@ -12,6 +12,7 @@ from bdpcap.diagnosis.nearly_all import initial_window_bytes
 from bdpcap.explain.exchange_shares import followed, sent_on, trip_ns
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTICED_NS
+from bdpcap.explain.reached import lacks
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.sent_again import sent_again
 from bdpcap.words import units
@@ -78,11 +79,24 @@ def _requests(flow: Flow) -> str:
     if shares is None:
         return ""
     number = units.number(shares.count, "request")
-    more = requests.held(shares) or again.said(flow)
-    more = f" {more}" if more else _longest(flow, shares)
+    turn = "" if requests.overlap(shares) or _is_partial(flow) else " one after the other"
     answered = _answered(flow, shares) if shares.typical.answered_ns else ""
-    turn = "" if requests.overlap(shares) else " one after the other"
-    return f"{number}{turn}{answered}.{more}"
+    return f"{number}{turn}{answered}.{_more(flow, shares)}"
+
+
+def _more(flow: Flow, shares: Shares) -> str:
+    """Return a sentence on the waits of exchanges, after a space; of a part of them, only that it is one."""
+    if _is_partial(flow):
+        return " The capture lacks parts of others."
+    if flow._counts["data_alone"]:
+        return ""
+    more = requests.held(shares) or again.said(flow)
+    return f" {more}" if more else _longest(flow, shares)
+
+
+def _is_partial(flow: Flow) -> bool:
+    """Return whether the capture lacks data of a stream: then its exchanges are a part, and their pauses hold others."""
+    return any(lacks(one) for one in (flow, flow.capture.flow(flow.stream, flow.receiver)))
 
 
 def named(flow: Flow) -> tuple[str, str]:
@@ -98,7 +112,14 @@ def _is_held(flow: Flow) -> bool:
 
 
 def _answered(flow: Flow, shares: Shares) -> str:
-    """Return when the usual answer came; of one that goes on for long, whose work that is remains open."""
+    """Return when the usual answer came; of one that goes on for long, whose work that is remains open.
+
+    Without separate acknowledgments, no round trip is apart from the time of a program.
+    """
+    if flow._counts["data_alone"]:
+        each = flow._requests
+        usual_ns = (each["response_end_ns"] - each["request_end_ns"]).median()
+        return f", with answers that usually came {units.duration(usual_ns)} later"
     if _goes_on(flow, shares):
         began, ended = shares.typical.began_ns, shares.typical.answered_ns
         return (
