@@ -20,6 +20,7 @@ from bdpcap.diagnosis import natures
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.natures import in_turn, requests
 from bdpcap.explain import exchange_shares
+from bdpcap.explain.awaited import awaited_ns
 from bdpcap.report import screen
 
 SECOND_NS = 1_000_000_000
@@ -246,3 +247,17 @@ def test_waits_for_a_server_add_up_over_its_connections(wait_s, named):
     said = report.text(bdpcap.analyze(io.BytesIO(pcap(packets))))
     assert ("On the server, 192.168.7.9: See in the server's own log" in said) == named
     assert ("2.40 kB and 2.4 s of waits for answers." in said) == named
+
+
+@pytest.mark.parametrize(("parts", "waited"), [(1, True), (4, False)])
+def test_a_client_that_sends_on_waits_for_no_answer(parts, waited):
+    # Each of twelve answers comes 0.2 s after the last of the parts, which the client sends 0.3 s apart.
+    text, asked_bytes = HANDSHAKE, 1
+    for number in range(12):
+        for _ in range(parts):
+            text += f"+.3 > P. {asked_bytes}:{asked_bytes + 50}(50) ack {1 + 100 * number} win 502\n"
+            asked_bytes += 50
+            text += f"+.001 < . {1 + 100 * number}:{1 + 100 * number}(0) ack {asked_bytes} win 512\n"
+        text += f"+.2 < P. {1 + 100 * number}:{101 + 100 * number}(100) ack {asked_bytes} win 512\n"
+    packets = scenario(text, server=Address("192.168.7.9", 443))
+    assert (awaited_ns(bdpcap.analyze(io.BytesIO(pcap(packets)))).sum() >= 1e9) == waited

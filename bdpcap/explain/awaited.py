@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bdpcap.explain import first_answer, place
+from bdpcap.explain.exchange_shares import sends_on
+from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
@@ -22,7 +24,7 @@ def awaited_ns(capture: Capture) -> pd.Series[float]:
     """Return by stream the time in ns that a client waited for the first bytes of answers, without round trips.
 
     It has the streams of clients and servers whose waits add up to so much that a person notices. A single wait that a
-    person notices may be one for news, so it does not count.
+    person notices may be one for news, so it does not count. Nor does a stream whose client often sends on meanwhile.
     """
     if not capture._contents.has_exchanges:
         return pd.Series(dtype="float64")
@@ -31,7 +33,8 @@ def awaited_ns(capture: Capture) -> pd.Series[float]:
     own = set(place.own(capture))
     client, server = each["client"].map(host), each["server"].map(host)
     ours = server.isin(own) | ~server.map(is_public).astype("bool")
-    counts = ours & ~each["tls_handshake"].astype("bool") & (owed_ns < NOTICED_NS)
+    messages = sends_on(each).groupby(each["stream"]).transform("mean") >= requests.OFTEN
+    counts = ours & ~messages & ~each["tls_handshake"].astype("bool") & (owed_ns < NOTICED_NS)
     waited_ns = owed_ns.where(counts, 0.0)
     adds_up = waited_ns.groupby([client, server]).transform("sum") >= NOTICED_NS
     return waited_ns[adds_up].groupby(each["stream"]).sum()

@@ -26,6 +26,7 @@ __all__ = [
     "answering_ns",
     "began_ns",
     "followed",
+    "sends_on",
     "sent_on",
     "served_ns",
     "shares",
@@ -239,18 +240,26 @@ def _news(exchanges: pd.DataFrame) -> int:
     return int((ended_ns == exchanges["response_end_ns"])[:-1].sum())
 
 
-def sent_on(flow: Flow) -> pd.Series[bool]:
-    """Return for each exchange of a flow's stream whether the client sent on for most of the time until its answer came.
+def sends_on(each: pd.DataFrame) -> pd.Series[bool]:
+    """Return for each exchange whether the client sent on for most of the time until its answer came.
 
-    It paused in its request, each time for longer than a round trip, and so sent without an answer to what it had sent. A
-    message that needs no answer may come before a request, but hardly more. Where most answers come at once after such
-    pauses, they are to the last part, as of a request that a person types.
+    It paused in its request, each time for longer than a round trip, and so sent without an answer to what it had sent.
     """
-    each = flow._requests
     waiting_ns = each["response_start_ns"] - each["request_end_ns"]
     paused_ns, pauses = each["request_pause_ns"], each["request_pauses"]
     sent: pd.Series[bool] = (pauses >= _PAUSES) & (paused_ns > np.maximum(waiting_ns, pauses * _PIECES_NS))
-    at_once = sent & (waiting_ns * pauses < _AT_ONCE * paused_ns)
+    return sent
+
+
+def sent_on(flow: Flow) -> pd.Series[bool]:
+    """Return the same as `sends_on` for each exchange of a flow's stream.
+
+    A message that needs no answer may come before a request, but hardly more. Where most answers come at once after such
+    pauses, they are to the last part, as of a request that a person types.
+    """
+    each = flow._requests
+    sent, waiting_ns = sends_on(each), each["response_start_ns"] - each["request_end_ns"]
+    at_once = sent & (waiting_ns * each["request_pauses"] < _AT_ONCE * each["request_pause_ns"])
     return sent & ~at_once if 2 * at_once.sum() > sent.sum() else sent
 
 

@@ -12,6 +12,7 @@ import bdpcap
 from bdpcap.diagnosis import LIMIT_NAMES, Weight, silence
 from bdpcap.diagnosis.decide import weights
 from bdpcap.diagnosis.natures import nature, of_packets
+from bdpcap.diagnosis.natures.short import NATURE as SHORT
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
@@ -152,9 +153,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     filters_shown = filters if len(filters) <= room - len(failures_shown) else []
     mended = [one.flow for one in shown if ranking.has_place(one.flow)]
     failing = part("the failed connections", lambda: connections.fail_or_wait(capture), lambda _: False)
-    natural = all(nature(one.flow) is not None for one in shown)
-    if several and failing and failures_shown and natural and not (mended or stalls):
-        # The nature of these flows needs no step, and these connections have their own advice.
+    short = all(nature(one.flow) is SHORT for one in shown)
+    if several and failing and failures_shown and short and not (mended or stalls):
+        # Short transfers need no step, and these connections have their own advice.
         actions = []
     order = [actions, spelt(account), failures_shown]
     # A client that asked in vain comes before flows that nothing held, or that waited for their programs.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BEHIND",
     "EVENTS",
+    "OFTEN",
     "advice",
     "are_messages",
     "explains",
@@ -65,10 +66,10 @@ _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
 _TWICE: Final = 2
 """Smallest number of waits that show a habit where they are half of the exchanges; a choice."""
-_OFTEN: Final = 1 / 8
+OFTEN: Final = 1 / 8
 """Share of exchanges in which the client sent on from which it waits for no answer; a choice: fewer are exceptions."""
 _OFTEN_IN_TLS: Final = 1 / 4
-"""Share of such exchanges inside TLS, where control frames look like messages; a choice, twice `_OFTEN`."""
+"""Share of such exchanges inside TLS, where control frames look like messages; a choice, twice `OFTEN`."""
 _AT_ONCE: Final = (
     "Set TCP_NODELAY in {whose}, or let it write each message at once. Nagle's algorithm holds the second part of a "
     "message until the first is acknowledged."
@@ -107,7 +108,7 @@ def are_messages(found: Shares) -> bool:
 
 
 def _often_sent_on(found: Shares) -> bool:
-    return found.sent_on >= max(_HABIT, (_OFTEN_IN_TLS if found.tls else _OFTEN) * found.count)
+    return found.sent_on >= max(_HABIT, (_OFTEN_IN_TLS if found.tls else OFTEN) * found.count)
 
 
 def overlap(found: Shares) -> bool:
