@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.explain import place, shared_losses, shared_mss, systems
+from bdpcap.explain import lookups, place, shared_losses, shared_mss, systems
 from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -135,9 +135,9 @@ def _shared(capture: Capture) -> tuple[str, ...]:
 
 
 def notable(capture: Capture) -> list[str]:
-    """Return sentences on a flaw of a hundredth of the frames or more, and on traits that many paths share."""
+    """Return sentences on a flaw of a hundredth of the frames or more, on traits that many paths share, and on DNS."""
     flaws = [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and _is_often(capture, flaw)]
-    return [*flaws, *(said for said in _shared(capture) if said)]
+    return [*flaws, *(said for said in (*_shared(capture), lookups.sentence(capture)) if said)]
 
 
 def caveats(capture: Capture) -> list[str]:
