@@ -507,3 +507,11 @@ def test_flows_that_hardly_ran_together_are_not_added_up(active_ms, said, monkey
     group = ranking.Group(flow, pd.DataFrame(), to_server=False)
     assert (group.shared() == "Both flows of this path together: 16.0 Mbit/s, of 20.0 Mbit/s.") == said
     assert bool(group.shared()) == said
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_batches_of_packets_show_no_rate_of_the_path(in_batches, monkeypatch):
+    monkeypatch.setattr(screen, "in_batches", lambda _: in_batches)
+    (sample,) = (path for path in SAMPLES if path.name.startswith("linux61"))
+    flow = bdpcap.analyze(sample).flow(0)
+    assert ("the network can carry" in screen.rate(flow)) != in_batches

@@ -28,6 +28,7 @@ from bdpcap.explain import remedies
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.findings import requests
 from bdpcap.explain.notable import NOTABLE_SHARE, NOTICED_NS, slow_opening_ns
+from bdpcap.explain.place import in_batches
 from bdpcap.explain.reached import acknowledged_bytes, lacks, reached_bps, spoken_rate
 from bdpcap.report import ranking, slow_answers, verdict
 from bdpcap.report.connections import broke
@@ -295,8 +296,12 @@ def path_rate(flow: Flow) -> str:
 
 
 def _shows_bursts(flow: Flow) -> bool:
-    """Return whether the rate of the path may be that of bursts alone, which a policer passes faster than its rate."""
-    return str(flow.summary["limit"]) == "cwnd" and remedies.may_be_policed(flow)
+    """Return whether the rate of the path may be that of bursts alone, as of packets that came in batches.
+
+    A policer, too, passes bursts faster than its rate.
+    """
+    policed = str(flow.summary["limit"]) == "cwnd" and remedies.may_be_policed(flow)
+    return policed or in_batches(flow.capture)
 
 
 def _contradicts(flow: Flow) -> bool:
