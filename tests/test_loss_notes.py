@@ -179,6 +179,25 @@ def test_one_overtaken_burst_is_no_habit_of_a_path(monkeypatch, repairs, told):
 
 
 @pytest.mark.parametrize(
+    ("near", "place"),
+    [
+        ("", "the path between 192.0.2.1 and 198.51.100.2"),
+        ("the path near 192.0.2.1", "the path near 192.0.2.1"),
+    ],
+)
+def test_losses_of_requests_have_the_place_of_those_of_other_hosts(near, place, monkeypatch):
+    monkeypatch.setattr(
+        again, "_to_an_open_end", lambda _: SentAgain(share=0.2, arrived=False, overtaken=False)
+    )
+    monkeypatch.setattr(again, "_flows", lambda flow: [flow])
+    monkeypatch.setattr(again, "_refused", lambda _: None)
+    monkeypatch.setattr(again, "_is_rare", lambda _: False)
+    monkeypatch.setattr(again.shared_losses, "place", lambda _: near)
+    flow = SimpleNamespace(sender="198.51.100.2:80", receiver="192.0.2.1:40000", is_from_client=False)
+    assert again.advice(flow) == (place, "Find where packets are lost or delayed.")
+
+
+@pytest.mark.parametrize(
     ("again", "said"), [(0, "nothing in TCP needs mending"), (4, "nothing else in TCP needs mending")]
 )
 def test_packets_that_come_twice_are_something_to_mend(monkeypatch, again, said):

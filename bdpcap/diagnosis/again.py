@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import silence
+from bdpcap.explain import shared_losses
 from bdpcap.explain.findings import path_mtu
 from bdpcap.explain.notable import NOTICED_NS
 from bdpcap.explain.sent_again import FEWEST, clause, sent_again
@@ -87,5 +88,7 @@ def advice(flow: Flow) -> tuple[str, str] | None:
     if _is_rare(flow) and (again.overtaken or _is_brief(flow)):
         return None
     client, server = ends if flow.is_from_client else reversed(ends)
-    held = _OVERTAKEN if again.overtaken else _HELD
-    return f"the path between {client} and {server}", held if again.arrived else _LOST
+    both = f"the path between {client} and {server}"
+    if again.arrived:
+        return both, _OVERTAKEN if again.overtaken else _HELD
+    return next(filter(None, map(shared_losses.place, _flows(flow))), both), _LOST
