@@ -76,14 +76,14 @@ def test_requests_that_other_sides_held_are_not_the_same():
     capture = connections(asks(1.5, 0.001, 1000), asks(0.03, 2, 900))
     first, other = (capture.flow(stream, f"{CLIENT.host}:{CLIENT.port + stream}") for stream in (0, 1))
     group = ranking.Group(first, other.summary.to_frame().T, to_server=True)
-    assert "1 more flow to 198.51.100.2:80: at another pace (stream 1)" in group.same
+    assert "1 more flow to 198.51.100.2:80: with another verdict (stream 1)" in group.same
 
 
-def asks(size, answer):
-    """Twelve requests of `size` bytes with answers of `answer` bytes."""
+def asks(size, answer, wait_s=0.4):
+    """Twelve requests of `size` bytes with answers of `answer` bytes, `wait_s` later or a little more."""
     return "".join(
         f"+.001 > P. {1 + size * n}:{1 + size * (n + 1)}({size}) ack {1 + answer * n} win 502\n"
-        f"+{0.4 + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
+        f"+{wait_s + n % 4 / 20} < P. {1 + answer * n}:{1 + answer * (n + 1)}({answer}) "
         f"ack {1 + size * (n + 1)} win 500\n"
         for n in range(12)
     )
@@ -98,7 +98,8 @@ def test_requests_of_two_streams_are_one_entry():
 
 def test_a_stream_that_is_only_like_the_requests_of_an_entry_is_not_shown():
     # The answers of the third are less than a hundredth of all bytes, and its requests are like those of the others.
-    capture = connections(asks(700, 1400), asks(100, 900), asks(100, 20))
+    # Their waits add up to less than a second.
+    capture = connections(*(asks(*sizes, wait_s=0.001) for sizes in ((700, 1400), (100, 900), (100, 20))))
     found = screen.entries(ranking.groups(capture))
     (only,) = found.detailed
     assert set(only.flows["stream"]) == {0, 1}

@@ -48,7 +48,14 @@ def frame(source, destination, sport, dport, message):
             [([0], 0.02), ([1], 2.5)],
             "1 of 2 DNS lookups waited for a second or more, 1.5 s at most, for 198.51.100.2",
         ),
-        ([([0, 5], 5.25)], "1 of 1 DNS lookup waited for a second or more, 5.25 s at most"),
+        (
+            [([0, 5], 5.25)],
+            "198.51.100.2. Most were answered soon after they were sent again: queries or answers were",
+        ),
+        (
+            [([0, 5], 8)],
+            "1 of 1 DNS lookup waited for a second or more, 8 s at most, for 198.51.100.2: see that",
+        ),
         ([([0, 5], None), ([1], 1.1)], "1 of 2 DNS lookups had no answer of 198.51.100.2, though"),
         # A single query without an answer may be one whose answer the capture lacks.
         ([([0], None), ([1], 1.1)], ""),

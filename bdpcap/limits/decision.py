@@ -28,7 +28,7 @@ NO_RULE: Final = {
     "years": "The time stamps jump by a year or more: nothing shows how long this took.",
     "shifted": "The timestamp clocks of both ends stopped: the capture's times are wrong here.",
     "uncaptured": "The capture holds hardly anything of this time, though data were sent.",
-    "unmeasured": "The capture shows no sure round trip to the sender: after full segments, a silence may be one.",
+    "unmeasured": "No handshake measured the round trip to the sender: after full segments, a silence may be one.",
     "coarse": "The clock of the capture is too coarse for this round trip.",
     "bridged": "The capture shows too little here; the rounds before and after have this limit.",
     "prevailing": "No rule holds here; this limit holds for most of the flow.",

@@ -87,7 +87,7 @@ class Group:
         if len(alike) == len(others):
             return "the same verdict"
         if kind in (REQUESTS, SHORT) and not alike:
-            return "at another pace" if len(others) == 1 else "at other paces"
+            return "with another verdict" if len(others) == 1 else "with other verdicts"
         if not alike:
             return f"no {kind.title} there"
         which = units.streams(sorted(set(asked["stream"]) - set(alike)))
@@ -217,11 +217,11 @@ def first(capture: Capture) -> list[Flow]:
 def standing(capture: Capture) -> pd.DataFrame:
     """Return the columns by which `alike` ranks and groups ``flows``; names are missing for flows that are not large.
 
-    The time that a client waited for answers counts in the direction of its stream that carried more.
+    The time that a client waited for answers counts in their direction.
     """
     flows = once_each(capture, capture.flows)
-    carries_more = flows["payload_bytes"] == flows.groupby("stream")["payload_bytes"].transform("max")
-    awaited = flows["stream"].map(awaited_ns(capture)).where(carries_more).fillna(0.0)
+    to_server = _to_server(capture, flows)
+    awaited = flows["stream"].map(awaited_ns(capture)).where(~to_server).fillna(0.0)
     large = bulk(flows) | (awaited >= NOTICED_NS)
     named = flows[large]
     details = pd.Series(capture._contents.verdicts.main_details, index=capture.flows.index)
@@ -236,7 +236,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "receiver": named["receiver"],
             "limit": named["limit"],
             "detail": details[flows.index][large],
-            "to_server": _to_server(capture, flows),
+            "to_server": to_server,
             "both_ways": capture.flows["stream"].duplicated(keep=False)[flows.index],
         },
         index=flows.index,

@@ -11,6 +11,7 @@ from bdpcap.explain.findings import program
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import palette, units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,8 @@ def _of_stranger(flow: Flow, _: Cause) -> Remedy | None:
     """Return the advice on a flow whose sender is a host of others, where its reader cannot capture; else None."""
     if is_ours(flow, "sender"):
         return None
+    if flow.summary["vantage"] == "receiver":
+        return Remedy("", f"Only a capture at {host(flow.sender)}, which others run, would show more.")
     return Remedy(
         places.either(flow),
         "Capture again there, from the handshake on: it shows the round trip to the sender.",
