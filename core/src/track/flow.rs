@@ -239,10 +239,10 @@ impl Flow {
             && known(self.advertised.bytes).is_none_or(|window| window >= self.mss)
     }
 
-    /// Returns the minimum RTT of the whole path in ns; `None` before the first RTT.
+    /// Returns the least RTT of the whole path in ns; `None` before the first RTT.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
-        self.rounds.rtt_min_ns()
+        self.rounds.least_rtt_ns()
     }
 
     /// Returns the longest time with data in flight and no acknowledgment of new data, in ns; `None` where no

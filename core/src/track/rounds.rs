@@ -82,7 +82,9 @@ pub struct Rounds {
     longest_stall_start_ns: i64,
     data_time: DataTime,
     bursts: Bursts,
-    /// Minimum RTT so far, ns; [`NULL`] while unknown.
+    /// Least RTT so far, ns, confirmed or not; [`NULL`] while unknown.
+    least_rtt_ns: i64,
+    /// Minimum RTT of the path so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
     /// The latest RTT far below the minimum, which another has to confirm, ns; [`NULL`] without one.
     unconfirmed_rtt_ns: i64,
@@ -132,6 +134,7 @@ impl Rounds {
             longest_stall_start_ns: NULL,
             data_time: DataTime::NONE,
             bursts: Bursts::new(start_ns),
+            least_rtt_ns: NULL,
             rtt_min_ns: NULL,
             unconfirmed_rtt_ns: NULL,
             run_start: Delivery::NONE,
@@ -603,6 +606,7 @@ impl Rounds {
     /// Adds an RTT of the whole path, measured at `now_ns` when `delivered` bytes had arrived in total.
     pub fn add_rtt(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
         if !sample.maybe_delayed && (self.rtt_min_ns == NULL || sample.rtt_ns < self.rtt_min_ns) {
+            self.least_rtt_ns = least(self.least_rtt_ns, sample.rtt_ns);
             self.lower_rtt_min(sample.rtt_ns);
         }
         self.add_delivery(sample, now_ns, delivered);
@@ -643,6 +647,7 @@ impl Rounds {
     /// the path, and the times at which the sender could send are unknown. Bytes and segments stay counted.
     pub fn discard_timing(&mut self) {
         self.set_rtt_min(NULL);
+        self.least_rtt_ns = NULL;
         if self.empty_since_ns != NULL {
             self.awaiting_since_ns = NULL; // nothing is awaited with nothing in flight
         }
@@ -835,10 +840,16 @@ impl Rounds {
         if round == 0 { start_ns } else { self.end_ns }
     }
 
-    /// Returns the minimum RTT so far, ns; `None` while unknown.
+    /// Returns the minimum RTT of the path so far, ns; `None` while unknown.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         known(self.rtt_min_ns)
+    }
+
+    /// Returns the least RTT so far, ns, which a device on the way may have answered; `None` while unknown.
+    #[must_use]
+    pub fn least_rtt_ns(&self) -> Option<i64> {
+        known(self.least_rtt_ns)
     }
 
     /// Returns the rounds handed over, packed.

@@ -93,6 +93,12 @@ impl LazyRounds {
         self.made.as_ref().and_then(|rounds| rounds.rtt_min_ns())
     }
 
+    /// Returns the least RTT so far, ns; see [`Rounds::least_rtt_ns`].
+    #[must_use]
+    pub fn least_rtt_ns(&self) -> Option<i64> {
+        self.made.as_ref().and_then(|rounds| rounds.least_rtt_ns())
+    }
+
     /// Returns the time in which payload was in flight; see [`Rounds::data_time`].
     #[must_use]
     pub fn data_time(&self) -> DataTime {
