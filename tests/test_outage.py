@@ -451,19 +451,20 @@ class _Flow:
 def test_an_outage_of_one_flow_is_none_of_flows_with_the_same_limit(kind, monkeypatch):
     group = ranking.Group(
         _Flow(),
-        pd.DataFrame({"receiver": ["10.0.0.1:80"] * 2, "stream": [1, 2], "payload_bytes": 100}),
+        pd.DataFrame({"receiver": ["10.0.0.1:80"] * 3, "stream": [1, 2, 3], "payload_bytes": 100}),
         to_server=True,
     )
     monkeypatch.setattr(ranking.Group, "_sum", "together 300 B")
     monkeypatch.setattr(ranking, "listed", lambda _capture, flows: flows["stream"].tolist())
     for outages, said in (
-        ({1, 2}, "the same verdict"),
-        ({2}, "the same verdict, but for stream 1"),
+        ({1, 2, 3}, "the same verdict"),
+        ({2, 3}, "the same verdict, but for stream 1"),
+        ({2}, "the same verdict for stream 2 alone"),
         (set(), f"no {kind.title} there"),
     ):
         stalled = {group.flow, *outages}
         monkeypatch.setattr(ranking, "nature", lambda flow, some=stalled: kind if flow in some else None)
-        assert group.same == f"2 more flows to 10.0.0.1:80: {said} (streams 1, 2); together 300 B."
+        assert group.same == f"3 more flows to 10.0.0.1:80: {said} (streams 1, 2, 3); together 300 B."
 
 
 def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():

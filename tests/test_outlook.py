@@ -109,6 +109,12 @@ def test_a_program_keeps_its_pace(own, words):
     assert str(paced("as fast as it reads")(own)) == words
 
 
+def test_the_link_does_not_follow_a_program_that_the_send_buffer_held_too():
+    own = flow("app", path_mbps=40)
+    own.summary["sndbuf_share"] = 0.4
+    assert str(paced("as fast as it reads")(own)) == "as fast as it reads"
+
+
 @pytest.mark.parametrize(
     ("flights", "words"),
     [

@@ -92,10 +92,13 @@ def nothing(_: Flow) -> Outlook:
 
 
 def paced(words: str) -> Callable[[Flow], Outlook]:
-    """Return the outlook for any flow: a program's pace, and the rate at which the link or the window limits next."""
+    """Return the outlook for any flow: a program's pace, and the rate at which the link or the window limits next.
+
+    Where the send buffer held a notable part of the time, it comes first, at no known rate.
+    """
 
     def outlook(flow: Flow) -> Outlook:
-        bound = _bound(flow)
+        bound = None if flow.summary["sndbuf_share"] >= NOTABLE_SHARE else _bound(flow)
         return Outlook(f"{words},", bound) if bound else _at_least(words, flow)
 
     return outlook

@@ -90,8 +90,11 @@ class Group:
             return "with another verdict" if len(others) == 1 else "with other verdicts"
         if not alike:
             return f"no {kind.title} there"
-        which = units.streams(sorted(set(asked["stream"]) - set(alike)))
-        return f"the same verdict, but for {which[0].lower()}{which[1:]}"
+        unlike = sorted(set(asked["stream"]) - set(alike))
+        fewer = min(unlike, sorted(alike), key=len)
+        which = units.streams(fewer)
+        only = "the same verdict, but for {}" if fewer is unlike else "the same verdict for {} alone"
+        return only.format(f"{which[0].lower()}{which[1:]}")
 
     @property
     def flows(self) -> pd.DataFrame:
